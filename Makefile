@@ -1,0 +1,52 @@
+# What a person types is what CI runs. `make help` lists the targets.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := build
+
+FUZZTIME ?= 5m
+E2EFLAGS ?=
+TOOL := go tool -modfile=tools/go.mod
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
+
+.PHONY: help build fmt lint test race fuzz e2e e2e-setup vuln
+
+help: ## list the targets
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
+
+build: ## the static binary, bin/agentenv-netlog
+	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/agentenv-netlog ./cmd/agentenv-netlog
+
+fmt: ## format every Go file
+	gofmt -w $$(git ls-files --cached --others --exclude-standard '*.go')
+
+lint: ## gofmt, vet, staticcheck, and go.mod files that are tidy
+	@unformatted=$$(gofmt -l $$(git ls-files --cached --others --exclude-standard '*.go')); \
+	if [ -n "$$unformatted" ]; then echo "not formatted (make fmt):"; echo "$$unformatted"; exit 1; fi
+	go vet ./...
+	$(TOOL) staticcheck ./...
+	go mod tidy -diff
+	cd tools && go mod tidy -diff
+
+test: ## what needs nothing but Go
+	go test ./...
+
+race: ## the same with the race detector (wants a C compiler)
+	go test -race ./...
+
+fuzz: ## every fuzz target for FUZZTIME (5m) each
+	@listed=$$(go test -list '^Fuzz' ./...); \
+	targets=$$(awk '/^Fuzz/ { f[n++] = $$1 } /^ok/ { for (i = 0; i < n; i++) print $$2 "=" f[i]; n = 0 }' <<< "$$listed"); \
+	for target in $$targets; do \
+		echo "fuzz $${target#*=} of $${target%=*} for $(FUZZTIME)"; \
+		go test -run '^$$' -fuzz "^$${target#*=}\$$" -fuzztime $(FUZZTIME) "$${target%=*}"; \
+	done
+
+e2e-setup: ## install what the end-to-end tests run beside the binary (root)
+	e2e/setup
+
+e2e: e2e-setup ## the binary among real parties; nothing is skipped
+	NETLOG_E2E=all go test -count=1 -timeout 20m $(E2EFLAGS) ./e2e/
+
+vuln: ## known vulnerabilities in what is called (asks the Go vulnerability database)
+	$(TOOL) govulncheck ./...

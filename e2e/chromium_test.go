@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -25,8 +26,9 @@ var quiet = []string{
 // A browser is one Chromium with a fresh profile, driven over the DevTools
 // protocol.
 type browser struct {
-	ctx context.Context
-	t   *testing.T
+	t     *testing.T
+	ctx   context.Context
+	close func() // ends it and waits until its processes are gone
 }
 
 // startChromium starts one with more switches and more environment; roots are
@@ -44,7 +46,7 @@ func startChromium(t *testing.T, switches, env []string, roots ...string) *brows
 		chromedp.Env(append([]string{"HOME=" + home, "XDG_CONFIG_HOME=", "XDG_DATA_HOME="}, env...)...),
 		chromedp.WSURLReadTimeout(60 * time.Second),
 	}
-	for _, s := range append(quiet, switches...) {
+	for _, s := range slices.Concat(quiet, switches) {
 		name, value, has := strings.Cut(strings.TrimPrefix(s, "--"), "=")
 		if has {
 			options = append(options, chromedp.Flag(name, value))
@@ -54,14 +56,13 @@ func startChromium(t *testing.T, switches, env []string, roots ...string) *brows
 	}
 	allocated, stop := chromedp.NewExecAllocator(t.Context(), options...)
 	ctx, cancel := chromedp.NewContext(allocated)
-	t.Cleanup(func() {
+	b := &browser{t: t, ctx: ctx}
+	b.close = func() {
 		cancel()
 		stop()
-		if a, ok := chromedp.FromContext(ctx).Allocator.(*chromedp.ExecAllocator); ok {
-			a.Wait()
-		}
-	})
-	b := &browser{ctx: ctx, t: t}
+		chromedp.FromContext(ctx).Allocator.Wait()
+	}
+	t.Cleanup(b.close)
 	// The first action owns the browser's life, so that it gets the whole context.
 	if err := chromedp.Do(ctx, command(network.Enable, network.EnableParams{})); err != nil {
 		t.Fatalf("chromium does not start: %v", err)

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -17,6 +18,7 @@ import (
 type nginxServer struct {
 	host string // name:port over TLS
 	log  string
+	stop func() // ends it once it has answered, so that its log is whole
 }
 
 const nginxConfig = `
@@ -88,6 +90,10 @@ func startNginx(t *testing.T, dir string, a *authority, o *origin) *nginxServer 
 		cmd.Process.Kill()
 		<-ended
 	})
+	n.stop = func() {
+		cmd.Process.Signal(syscall.SIGQUIT)
+		<-ended
+	}
 	until(t, "nginx to listen", func() bool {
 		select {
 		case <-ended:
@@ -103,8 +109,8 @@ func startNginx(t *testing.T, dir string, a *authority, o *origin) *nginxServer 
 	return n
 }
 
-// accesses is nginx's own record: what it was asked, in the order in which it
-// had answered. Bodies are not in it.
+// accesses is nginx's own record, once it has been stopped: what it was asked,
+// in the order in which it had answered. Bodies are not in it.
 func (n *nginxServer) accesses(t *testing.T) []access {
 	t.Helper()
 	text, err := os.ReadFile(n.log)

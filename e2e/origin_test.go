@@ -28,7 +28,7 @@ type access struct {
 	Method, URL  string
 	Status       int
 	RequestBody  []byte
-	ResponseBody []byte // decoded never: as written
+	ResponseBody []byte // as written, never decoded
 	Header       http.Header
 }
 
@@ -121,15 +121,19 @@ func (o *origin) recorded(h http.Handler) http.Handler {
 	})
 }
 
-// accesses returns the record so far; an access that is still being answered
-// has no Status yet.
-func (o *origin) accesses() []access {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	all := make([]access, len(o.record))
-	for i, a := range o.record {
-		all[i] = *a
-	}
+// accesses returns the record, once each request has been answered.
+func (o *origin) accesses(t *testing.T) []access {
+	t.Helper()
+	var all []access
+	until(t, "the origin to have answered", func() bool {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		all = all[:0]
+		for _, a := range o.record {
+			all = append(all, *a)
+		}
+		return !slices.ContainsFunc(all, func(a access) bool { return a.Status == 0 })
+	})
 	return all
 }
 
@@ -182,7 +186,16 @@ func site() http.Handler {
 	})
 	mux.HandleFunc("/echo", echo)
 	mux.HandleFunc("GET /moved", func(w http.ResponseWriter, r *http.Request) {
-		http.Redirect(w, r, "/api/first", http.StatusFound)
+		http.Redirect(w, r, "/landed?by=redirect", http.StatusFound)
+	})
+	mux.HandleFunc("GET /landed", func(w http.ResponseWriter, r *http.Request) {
+		answer(w, map[string]string{"landed": r.URL.Query().Get("by")})
+	})
+	mux.HandleFunc("GET /repo.git/HEAD", func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprintln(w, "ref: refs/heads/main")
+	})
+	mux.HandleFunc("GET /repo.git/info/refs", func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprintln(w, "0123456789012345678901234567890123456789\trefs/heads/main")
 	})
 	mux.HandleFunc("GET /status/{code}", func(w http.ResponseWriter, r *http.Request) {
 		code, _ := strconv.Atoi(r.PathValue("code"))
@@ -207,6 +220,7 @@ func site() http.Handler {
 		fmt.Fprintln(w, "after the hints")
 	})
 	mux.HandleFunc("GET /endless", endless)
+	mux.HandleFunc("GET /held", func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	mux.HandleFunc("GET /large", func(w http.ResponseWriter, r *http.Request) {
 		size, _ := strconv.Atoi(r.URL.Query().Get("size"))
 		http.ServeContent(w, r, "large.txt", time.Time{}, bytes.NewReader(pattern(size)))

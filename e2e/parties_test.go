@@ -1,32 +1,54 @@
 package e2e
 
-import (
-	"testing"
-
-	"github.com/chromedp/chromedp"
-)
+import "testing"
 
 // The parties are checked against each other first, without the proxy: what
 // fails here is no fault of the product's.
-func TestThePartiesAgreeWithoutTheProxy(t *testing.T) {
-	dir := t.TempDir()
-	a := newAuthority(t, dir)
-	o := startOrigin(t, a)
-	n := startNginx(t, dir, a, o)
-	for _, host := range []string{o.host, n.host} {
-		b := startChromium(t, nil, nil, a.file)
-		c := b.collect()
+func TestTheBrowserAndTheOriginsAgreeWithoutAProxy(t *testing.T) {
+	w := newWorld(t).withNginx()
+	b := startChromium(t, nil, nil, w.ca.file)
+	c := b.collect()
+	for _, host := range w.hosts() {
 		b.open("https://"+host+"/", "done")
-		came := do(b, "read", chromedp.Evaluate[map[string]any]("window.came"))
-		t.Log(came["upload"])
 		b.submit("thanks")
-		for _, f := range c.requests(host) {
-			t.Logf("%s %s %s %d %d/%v %q failed=%q posted %d ws %d/%d", f.Method, f.URL, f.Type, f.Status, len(f.Body), f.HasBody, f.Body[:min(len(f.Body), 20)], f.Failed, len(f.Posted), f.Sent, f.Got)
-		}
-		t.Log("---")
-		for _, x := range o.accesses() {
-			t.Logf("%s %s %d %d %d", x.Method, x.URL, x.Status, len(x.RequestBody), len(x.ResponseBody))
-		}
 	}
-	t.Log(len(n.accesses(t)))
+	b.close()
+	w.nginx.stop()
+	agree(t, "Chromium", byChromium(c.requests(w.origin.host)), "the Go origin", byOrigin(w.origin.accesses(t), w.origin.host))
+	agree(t, "Chromium", byChromium(c.requests(w.nginx.host)), "nginx", byNginx(w.nginx.accesses(t)))
+	for _, host := range w.hosts() {
+		inOrder(t, "Chromium", byChromium(c.requests(host)), host, causes)
+	}
+}
+
+// causes are chains of the site's requests, each stage the cause of the next.
+var causes = [][][]string{
+	{{"/"}, {"/style.css"}, {"/imported.css"}},
+	{{"/"}, {"/frame.html"}, {"/frame.js"}},
+	{
+		{"/"},
+		{"/app.js"},
+		{"/module.js"},
+		{"/api/first"},
+		{"/api/second?after=first"},
+		{"/moved"},
+		{"/landed?by=redirect"},
+		{"/echo?to=json"},
+		{"/echo?to=put"},
+		{"/echo?to=delete"},
+		{"/echo?to=head"},
+		{"/status/404"},
+		{"/status/204"},
+		{"/upload"},
+		{"/coded/gzip", "/coded/deflate", "/coded/br", "/coded/zstd"},
+		{"/chunked"},
+		{"/large?size=300000"},
+		{"/echo?together=1", "/echo?together=2", "/echo?together=3", "/echo?together=4"},
+		{"/echo?twice=same"},
+		{"/events"},
+		{"/events/open"},
+		{"/socket"},
+		{"/form"},
+		{"/thanks?name=Ada"},
+	},
 }

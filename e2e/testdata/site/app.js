@@ -56,6 +56,7 @@ try {
   came.chunked = await answer('/chunked')
   came.large = (await answer('/large?size=300000')).length
   came.together = await Promise.all([1, 2, 3, 4, 5, 6, 7, 8].map((i) => answer('/echo?together=' + i)))
+  came.twice = await Promise.all(['same', 'same'].map((i) => answer('/echo?twice=' + i, { method: 'POST', body: i })))
   came.stream = await answer('/events')
   came.events = await events()
   came.socket = await socket()

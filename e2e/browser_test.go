@@ -1,0 +1,126 @@
+package e2e
+
+import (
+	"slices"
+	"testing"
+)
+
+// Chromium goes through the proxy to both origins, once told by a switch and
+// once by its environment. Its own network events, the origins' records, the
+// log and the HAR must then tell one story.
+func TestChromiumThroughTheProxy(t *testing.T) {
+	entrances := []struct {
+		name     string
+		switches func(p *proxy) []string
+		env      func(p *proxy) []string
+	}{
+		{
+			name: "switch",
+			switches: func(p *proxy) []string {
+				return []string{"--proxy-server=http://" + p.address, "--proxy-bypass-list=<-loopback>"}
+			},
+			env: func(*proxy) []string { return nil },
+		},
+		{
+			name:     "environment",
+			switches: func(*proxy) []string { return nil },
+			env: func(p *proxy) []string {
+				return []string{"HTTPS_PROXY=http://" + p.address, "HTTP_PROXY=http://" + p.address, "NO_PROXY=<-loopback>"}
+			},
+		},
+	}
+	for _, entrance := range entrances {
+		t.Run(entrance.name, func(t *testing.T) {
+			w := newWorld(t).withNginx()
+			p := w.proxy()
+			b := startChromium(t, entrance.switches(p), entrance.env(p), p.ca)
+			c := b.collect()
+			for _, host := range w.hosts() {
+				b.open("https://"+host+"/", "done")
+				b.submit("thanks")
+			}
+			seen := c.requests(w.hosts()...)
+			b.close()
+			w.nginx.stop()
+			p.stop()
+			log := readLog(t, p.log)
+			har := convert(t, p.log)
+			story(t, w, seen, log, har)
+		})
+	}
+}
+
+// story holds the facts, one a line.
+func story(t *testing.T, w *world, seen []*fetched, log *record, har []harEntry) {
+	hosts := w.hosts()
+	chromium := byChromium(seen)
+	logged := log.to(hosts...)
+	inHAR := byHAR(t, theseHosts(har, hosts))
+
+	t.Run("the log holds the requests that Chromium saw", func(t *testing.T) {
+		agree(t, "Chromium", chromium, "the log", byLog(logged))
+	})
+	t.Run("the HAR holds the requests that Chromium saw, with the bodies that its page got", func(t *testing.T) {
+		agree(t, "Chromium", chromium, "the HAR", inHAR)
+	})
+	t.Run("Chromium gave most bodies to compare", func(t *testing.T) {
+		known := slices.DeleteFunc(slices.Clone(chromium), func(w witness) bool { return w.body == nil })
+		if len(known) < 60 {
+			t.Errorf("%d of %d", len(known), len(chromium))
+		}
+	})
+	t.Run("the log holds what the Go origin was asked, with the bodies that came there", func(t *testing.T) {
+		agree(t, "the Go origin", byOrigin(w.origin.accesses(t), w.origin.host), "the log", byLog(log.to(w.origin.host)))
+	})
+	t.Run("the log holds what nginx was asked", func(t *testing.T) {
+		agree(t, "nginx", byNginx(w.nginx.accesses(t)), "the log", byLog(log.to(w.nginx.host)))
+	})
+	t.Run("the log holds what came to the Go origin by way of nginx, with its bodies", func(t *testing.T) {
+		passed := byOrigin(w.origin.accesses(t), w.nginx.host)
+		among := slices.DeleteFunc(byLog(log.to(w.nginx.host)), func(l witness) bool {
+			return !slices.ContainsFunc(passed, func(p witness) bool { return p.url == l.url && p.method == l.method })
+		})
+		agree(t, "the Go origin behind nginx", passed, "the log", among)
+	})
+	for _, host := range hosts {
+		t.Run("what caused another comes before it, at "+host, func(t *testing.T) {
+			inOrder(t, "Chromium", chromium, host, causes)
+			inOrder(t, "the log", byLog(logged), host, causes)
+			inOrder(t, "the HAR", inHAR, host, causes)
+		})
+		t.Run("the socket's messages are counted, at "+host, func(t *testing.T) {
+			s := log.find(t, "GET", "https://"+host+"/socket").end.WebSocket
+			if s == nil || s.Sent.Messages != 3 || s.Received.Messages != 3 || s.Close == nil || s.Close.Code != 1000 || s.Close.By != "client" {
+				t.Errorf("%+v", s)
+			}
+		})
+		t.Run("an event stream that the page closed says so, and keeps what came, at "+host, func(t *testing.T) {
+			end := log.find(t, "GET", "https://"+host+"/events/open").end
+			if end.Failed == nil || end.Failed.Code != "client_gone" || end.Response == nil || end.Response.Status != 200 || end.Response.Complete {
+				t.Fatalf("failed %+v, response %+v", end.Failed, end.Response)
+			}
+			if end.Response.Body == nil || end.Response.Body.Size != 102 {
+				t.Errorf("the body is %+v; the stream's three events are 102 bytes", end.Response.Body)
+			}
+		})
+	}
+	t.Run("nothing else failed or was refused", func(t *testing.T) {
+		for _, e := range logged {
+			if e.end.Refused != nil || e.end.Failed != nil && !slices.Contains([]string{"https://" + w.origin.host + "/events/open", "https://" + w.nginx.host + "/events/open"}, e.open.Request.URL) {
+				t.Errorf("%s: failed %+v, refused %+v", e.open.Request.URL, e.end.Failed, e.end.Refused)
+			}
+		}
+	})
+	t.Run("both legs spoke HTTP/1.1", func(t *testing.T) {
+		for _, e := range logged {
+			if e.open.Request.Version != "HTTP/1.1" || e.end.Response == nil || e.end.Response.Version != "HTTP/1.1" {
+				t.Errorf("%s: %s", e.open.Request.URL, e.open.Request.Version)
+			}
+		}
+	})
+	for _, e := range log.exchanges {
+		if !isOf(e.open.Request.URL, hosts) {
+			t.Logf("set aside as the browser's own: %s %s", e.open.Request.Method, e.open.Request.URL)
+		}
+	}
+}

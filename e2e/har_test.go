@@ -1,0 +1,121 @@
+package e2e
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// A harEntry is an entry of a HAR, as far as the tests compare it.
+type harEntry struct {
+	StartedDateTime string
+	Request         struct {
+		Method, URL string
+		PostData    *struct {
+			MimeType, Text string
+			Base64         []byte `json:"_base64"`
+			Params         []struct{ Name, Value, FileName string }
+		}
+	}
+	Response struct {
+		Status  int
+		Content struct {
+			Size           int64
+			Text, Encoding string
+		}
+	}
+	Error  string                          `json:"_error"`
+	Failed *struct{ Phase, Code string }   `json:"_failed"`
+	Tunnel *struct{ Sent, Received int64 } `json:"_tunnel"`
+	Socket *struct {
+		Sent, Received struct{ Messages int64 }
+	} `json:"_websocket"`
+}
+
+// body is the answer's, decoded.
+func (e harEntry) body(t *testing.T) string {
+	t.Helper()
+	content := e.Response.Content
+	if content.Encoding != "base64" {
+		return content.Text
+	}
+	b, err := base64.StdEncoding.DecodeString(content.Text)
+	if err != nil {
+		t.Fatalf("%s: content.text: %v", e.Request.URL, err)
+	}
+	return string(b)
+}
+
+// posted is the request's body.
+func (e harEntry) posted() string {
+	p := e.Request.PostData
+	if p == nil {
+		return ""
+	}
+	if len(p.Base64) > 0 {
+		return string(p.Base64)
+	}
+	return p.Text
+}
+
+// convert makes a HAR of a log with the binary and reads it.
+func convert(t *testing.T, log string, args ...string) []harEntry {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "network.har")
+	_, stderr, code := run(t, t.TempDir(), append([]string{"har", log, "-o", path}, args...)...)
+	if code != 0 {
+		t.Fatalf("har ended with %d: %s", code, stderr)
+	}
+	return readHAR(t, path)
+}
+
+// readHAR reads a HAR and has har-validator look at it.
+func readHAR(t *testing.T, path string) []harEntry {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var har struct {
+		Log struct {
+			Version string
+			Entries []harEntry
+		}
+	}
+	if err := json.Unmarshal(text, &har); err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	validHAR(t, path)
+	return har.Log.Entries
+}
+
+// validHAR has har-validator look at a HAR. It is passed over where Node or
+// the package is missing, but not under NETLOG_E2E=all.
+func validHAR(t *testing.T, path string) {
+	t.Helper()
+	_, err := os.Stat("node_modules/har-validator")
+	node, nodeErr := exec.LookPath("node")
+	if err != nil || nodeErr != nil {
+		if os.Getenv("NETLOG_E2E") == "all" {
+			t.Error("har-validator is not installed (make e2e-setup)")
+		}
+		return
+	}
+	if out, err := exec.Command(node, "har-validator.js", path).CombinedOutput(); err != nil {
+		t.Errorf("har-validator: %v\n%.4000s", err, out)
+	}
+}
+
+// theseHosts are the entries with some hosts, without tunnels.
+func theseHosts(all []harEntry, hosts []string) []harEntry {
+	var some []harEntry
+	for _, e := range all {
+		if e.Tunnel == nil && isOf(e.Request.URL, hosts) {
+			some = append(some, e)
+		}
+	}
+	return some
+}

@@ -1,0 +1,235 @@
+package e2e
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// A line is a line of the log, read as any reader in the world would: by its
+// JSON, with none of the product's code.
+type line struct {
+	N          int64
+	Event      string
+	ID         int64
+	T          string
+	Lost       int64
+	Kind, Via  string
+	Client     string
+	Connection int64
+	Target     string
+	Request    *message
+	Response   *message
+	Server     *struct {
+		Address string
+		Reused  bool
+		TLS     *struct{ ALPN, SNI string }
+	}
+	Tunnel    *struct{ Sent, Received int64 }
+	WebSocket *struct {
+		Sent, Received struct{ Messages, Bytes int64 }
+		Close          *struct {
+			Code int
+			By   string
+		}
+	}
+	Failed   *struct{ Phase, Code, Reason string }
+	Refused  *struct{ Code, Reason string }
+	Unparsed bool
+}
+
+// A message is a request or an answer of a line.
+type message struct {
+	Method, URL, Target string
+	Version             string
+	Status              int
+	Headers, Trailers   [][]string
+	Informational       []struct{ Status int }
+	Complete            bool
+	Body                *struct {
+		Size      int64
+		SHA256    string
+		Base64    []byte
+		Truncated bool
+	}
+}
+
+// header is the first field of a name; "" when there is none.
+func (m *message) header(name string) string {
+	for _, h := range m.Headers {
+		if strings.EqualFold(h[0], name) {
+			return h[1]
+		}
+	}
+	return ""
+}
+
+// An entry is an exchange or a tunnel: its open line and its end line.
+type entry struct{ open, end *line }
+
+// url is the request's, with the scheme that a browser gives a WebSocket.
+func (e entry) url() string {
+	if e.end.Response != nil && e.end.WebSocket != nil {
+		return "ws" + strings.TrimPrefix(e.open.Request.URL, "http")
+	}
+	return e.open.Request.URL
+}
+
+// request is the request's body, from the line that has it.
+func (e entry) request() []byte {
+	for _, m := range []*message{e.open.Request, e.end.Request} {
+		if m != nil && m.Body != nil {
+			return m.Body.Base64
+		}
+	}
+	return nil
+}
+
+// A record is a log, read whole.
+type record struct {
+	lines      []*line
+	unreadable int     // lines that were cut short
+	tunnels    []entry // in the order of their open lines
+	exchanges  []entry // likewise
+}
+
+// readLog reads a log that nobody writes any more, and checks what is true of
+// every one: the schema, the numbers, one end for each open, and the bodies'
+// own figures.
+func readLog(t *testing.T, path string) *record {
+	t.Helper()
+	text := contentOf(t, path)
+	if len(text) > 0 && text[len(text)-1] != '\n' {
+		t.Errorf("the log ends within a line: %.200q", text[bytes.LastIndexByte(text, '\n')+1:])
+	}
+	r := &record{}
+	opens, ends := map[int64]*line{}, map[int64]*line{}
+	for raw := range bytes.Lines(text) {
+		l := &line{}
+		if err := json.Unmarshal(raw, l); err != nil {
+			r.unreadable++
+			continue
+		}
+		if err := validate(raw); err != nil {
+			t.Errorf("line %d is not valid: %v\n%.2000s", l.N, err, raw)
+		}
+		r.lines = append(r.lines, l)
+		switch l.Event {
+		case "open":
+			opens[l.ID] = l
+			if l.ID != l.N {
+				t.Errorf("line %d: an open line with the id %d", l.N, l.ID)
+			}
+		case "end":
+			if ends[l.ID] != nil {
+				t.Errorf("line %d ends %d once more", l.N, l.ID)
+			}
+			if opens[l.ID] == nil {
+				t.Errorf("line %d ends %d, which is not open", l.N, l.ID)
+			}
+			ends[l.ID] = l
+		}
+		checkBody(t, l, l.Request)
+		checkBody(t, l, l.Response)
+	}
+	for i, l := range r.lines {
+		if l.N != int64(i+1) {
+			t.Fatalf("whole line %d of the log has the number %d", i+1, l.N)
+		}
+	}
+	for _, id := range slices.Sorted(func(yield func(int64) bool) {
+		for id := range opens {
+			if !yield(id) {
+				return
+			}
+		}
+	}) {
+		if ends[id] == nil {
+			t.Errorf("%d has no end line", id)
+			continue
+		}
+		e := entry{opens[id], ends[id]}
+		if e.open.Kind == "tunnel" {
+			r.tunnels = append(r.tunnels, e)
+		} else {
+			r.exchanges = append(r.exchanges, e)
+		}
+	}
+	return r
+}
+
+// checkBody compares a body's figures with its own bytes.
+func checkBody(t *testing.T, l *line, m *message) {
+	t.Helper()
+	if m == nil || m.Body == nil {
+		return
+	}
+	b := m.Body
+	if int64(len(b.Base64)) > b.Size {
+		t.Errorf("line %d keeps %d bytes of %d", l.N, len(b.Base64), b.Size)
+	}
+	if len(b.Base64) == 0 || int64(len(b.Base64)) < b.Size {
+		return
+	}
+	if hash := sum(b.Base64); b.SHA256 != hash {
+		t.Errorf("line %d: sha256 %q, but the bytes' is %q", l.N, b.SHA256, hash)
+	}
+}
+
+func sum(b []byte) string {
+	hash := sha256.Sum256(b)
+	return hex.EncodeToString(hash[:])
+}
+
+// to are the exchanges with some hosts.
+func (r *record) to(hosts ...string) []entry {
+	var some []entry
+	for _, e := range r.exchanges {
+		if isOf(e.open.Request.URL, hosts) {
+			some = append(some, e)
+		}
+	}
+	return some
+}
+
+// find is the one exchange with this method and URL.
+func (r *record) find(t *testing.T, method, url string) entry {
+	t.Helper()
+	var found []entry
+	for _, e := range r.exchanges {
+		if e.open.Request.Method == method && e.open.Request.URL == url {
+			found = append(found, e)
+		}
+	}
+	if len(found) != 1 {
+		t.Fatalf("the log has %s %s %d times", method, url, len(found))
+	}
+	return found[0]
+}
+
+// isOf says whether a URL's authority is one of the hosts.
+func isOf(url string, hosts []string) bool {
+	_, rest, _ := strings.Cut(url, "://")
+	authority, _, _ := strings.Cut(rest, "/")
+	return slices.Contains(hosts, authority)
+}
+
+func contentOf(t *testing.T, path string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// contains says whether a log, read while it is written, has a text yet.
+func contains(t *testing.T, path, text string) bool {
+	t.Helper()
+	return bytes.Contains(contentOf(t, path), []byte(text))
+}

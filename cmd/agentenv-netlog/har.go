@@ -1,0 +1,198 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/agentenv/netlog/har"
+	"github.com/agentenv/netlog/netlog"
+)
+
+func newHAR() *cobra.Command {
+	var output string
+	c := &cobra.Command{
+		Use:   "har LOG",
+		Short: "Turn a log into a HAR",
+		Long: `Turn a log, or the folder of one, into a HAR (1.2). A proxy may be writing the log
+meanwhile: what it has not ended yet is in the HAR as far as it is known.
+
+The HAR appears whole or not at all, and takes the place of an older one. It holds
+cookies and passwords as the log does.`,
+		Example: `  agentenv-netlog har network.jsonl
+  agentenv-netlog har network.jsonl -o login.har
+  agentenv-netlog har network.jsonl -o - | jq '.log.entries[].request.url'`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			return runHAR(args[0], output, c.OutOrStdout(), c.ErrOrStderr())
+		},
+	}
+	c.Flags().StringVarP(&output, "output", "o", "", "`FILE` to write, - for standard output (default: network.har beside the log)")
+	return c
+}
+
+func runHAR(path, output string, stdout, stderr io.Writer) error {
+	if path == "-" {
+		return misused(errors.New("a log can't be read from standard input: it is gone through twice"), "save it to a file first")
+	}
+	log, err := netlog.OpenLog(path)
+	if err != nil {
+		return unreadableLog(err)
+	}
+	defer log.Close()
+	if output == "" {
+		output = filepath.Join(logFolder(path), "network.har")
+	}
+	options := har.Options{Version: programVersion(), Title: filepath.Base(path)}
+	if output == "-" {
+		stats, err := har.Convert(log, stdout, options)
+		if err != nil {
+			return unwritableHAR(err)
+		}
+		summarize(stderr, stats, "standard output")
+		return nil
+	}
+	target, err := newTarget(output, path)
+	if err != nil {
+		return err
+	}
+	stats, err := target.write(log, options)
+	if err != nil {
+		return err
+	}
+	summarize(stderr, stats, output)
+	return nil
+}
+
+func logFolder(path string) string {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return path
+	}
+	return filepath.Dir(path)
+}
+
+func unreadableLog(err error) error {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return failed(err, "name a log, or the folder of one, that proxy or record has written")
+	case errors.Is(err, fs.ErrPermission):
+		return failed(err, "a log is readable by the user whose proxy wrote it; run this as that user")
+	}
+	return failed(err, "name a log that proxy or record has written (network.jsonl)")
+}
+
+func unwritableHAR(err error) error {
+	if errors.Is(err, netlog.ErrNotLog) {
+		return unreadableLog(err)
+	}
+	return failed(err, "name a file that you can write with -o")
+}
+
+// A target is where a HAR goes.
+type target struct {
+	path   string
+	stream bool // a device or a pipe, which is written to and not replaced
+}
+
+// newTarget makes sure, before any work, that a HAR can be written at path and
+// would not take the place of the log.
+func newTarget(path, log string) (target, error) {
+	t := target{path: path}
+	beside := filepath.Dir(path)
+	info, err := os.Stat(path)
+	switch {
+	case err == nil && info.IsDir():
+		return t, unwritableHAR(fmt.Errorf("write the HAR: %q is a folder", path))
+	case err == nil && sameFile(path, log):
+		return t, unwritableHAR(fmt.Errorf("write the HAR: %q is the log itself", path))
+	case err == nil && !info.Mode().IsRegular():
+		t.stream = true
+		return t, nil
+	case err == nil: // what a link leads to is replaced, and not the link
+		real, err := filepath.EvalSymlinks(path)
+		if err != nil {
+			return t, unwritableHAR(fmt.Errorf("write the HAR: %w", err))
+		}
+		beside = filepath.Dir(real)
+	default:
+		if _, err := os.Lstat(path); err == nil {
+			return t, unwritableHAR(fmt.Errorf("write the HAR: %q is a link to what does not exist", path))
+		}
+	}
+	probe, err := os.CreateTemp(beside, ".har-*.tmp")
+	if err != nil {
+		return t, unwritableHAR(fmt.Errorf("write the HAR %q: %w", path, err))
+	}
+	return t, errors.Join(probe.Close(), os.Remove(probe.Name()))
+}
+
+func sameFile(a, b string) bool {
+	x, errX := os.Stat(a)
+	y, errY := os.Stat(b)
+	return errX == nil && errY == nil && os.SameFile(x, y)
+}
+
+func (t target) write(log *netlog.Log, options har.Options) (har.Stats, error) {
+	if !t.stream {
+		stats, err := har.WriteFile(log, t.path, options)
+		if err != nil {
+			return stats, unwritableHAR(err)
+		}
+		return stats, nil
+	}
+	f, err := os.OpenFile(t.path, os.O_WRONLY, 0)
+	if err != nil {
+		return har.Stats{}, unwritableHAR(err)
+	}
+	stats, err := har.Convert(log, f, options)
+	if err := errors.Join(err, f.Close()); err != nil {
+		return stats, unwritableHAR(err)
+	}
+	return stats, nil
+}
+
+// summarize says in a line what a HAR holds, and in others what it lacks.
+func summarize(stderr io.Writer, s har.Stats, path string) {
+	var some []string
+	for _, part := range []struct {
+		n    int64
+		what string
+	}{
+		{s.Failed, "failed"},
+		{s.Refused, "refused"},
+		{s.Open, "still open"},
+		{s.Truncated, "with a body cut at the limit"},
+		{s.Undecoded, "with a body that could not be decoded"},
+	} {
+		if part.n > 0 {
+			some = append(some, fmt.Sprintf("%d %s", part.n, part.what))
+		}
+	}
+	detail := ""
+	if len(some) > 0 {
+		detail = " (" + strings.Join(some, ", ") + ")"
+	}
+	entries := "entries"
+	if s.Entries == 1 {
+		entries = "entry"
+	}
+	fmt.Fprintf(stderr, "%s: %d %s in %s%s\n", program, s.Entries, entries, path, detail)
+	if s.Entries == 0 {
+		warn(stderr, "the log has no entry")
+	}
+	if s.Unreadable > 0 {
+		warn(stderr, "%d lines of the log could not be used", s.Unreadable)
+	}
+	if s.Orphans > 0 {
+		warn(stderr, "%d end lines have no open line in the log", s.Orphans)
+	}
+	if s.Lost > 0 {
+		warn(stderr, "%d exchanges have no lines, as the log could not be written in time", s.Lost)
+	}
+}

@@ -1,0 +1,222 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"go.uber.org/goleak"
+
+	"github.com/agentenv/netlog/ca"
+)
+
+// TestMain also makes the test binary each of these programs, by its name.
+func TestMain(m *testing.M) {
+	testscript.Main(leakFree{m}, map[string]func(){
+		program:    main,
+		"probe":    probe,
+		"chromium": func() { fmt.Println(strings.Join(os.Args[1:], "\n")) },
+	})
+}
+
+type leakFree struct{ *testing.M }
+
+func (m leakFree) Run() int {
+	code := m.M.Run()
+	if err := goleak.Find(); code == 0 && err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return code
+}
+
+// probe is a command to record: "env NAME…", "exit N", "kill", "interrupts",
+// "cat" and "get URL…".
+func probe() {
+	switch os.Args[1] {
+	case "env":
+		for _, name := range os.Args[2:] {
+			value, set := os.LookupEnv(name)
+			fmt.Printf("%s=%s set=%v\n", name, value, set)
+		}
+	case "exit":
+		code, _ := strconv.Atoi(os.Args[2])
+		os.Exit(code)
+	case "kill":
+		syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		select {}
+	case "interrupts": // counts those that it gets until it is terminated
+		signals := make(chan os.Signal, 8)
+		signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+		fmt.Println("ready")
+		for s := range signals {
+			fmt.Println(s)
+			if s == syscall.SIGTERM {
+				os.Exit(3)
+			}
+		}
+	case "cat":
+		b, err := os.ReadFile(os.Args[2])
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Stdout.Write(b)
+	case "get":
+		// What any program with net/http does, but for loopback addresses, which it
+		// would reach without a proxy.
+		client := &http.Client{Transport: &http.Transport{Proxy: environmentProxy}}
+		for _, to := range os.Args[2:] {
+			answer, err := client.Get(to)
+			if err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				os.Exit(1)
+			}
+			fmt.Println(answer.Status)
+			answer.Write(os.Stdout)
+			answer.Body.Close()
+		}
+	default:
+		os.Exit(99)
+	}
+}
+
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("XDG_CONFIG_HOME", filepath.Join(e.WorkDir, "config"))
+			e.Setenv("HOME", filepath.Join(e.WorkDir, "home"))
+			return nil
+		},
+		Condition: func(name string) (bool, error) {
+			if name == "root" {
+				return os.Geteuid() == 0, nil
+			}
+			return false, fmt.Errorf("unknown condition %q", name)
+		},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"await":  await,
+			"fails":  fails,
+			"fifo":   fifo,
+			"occupy": occupy,
+			"origin": origin,
+		},
+	})
+}
+
+// await FILE TEXT: until the file has the text.
+func await(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: await FILE TEXT")
+	}
+	err := poll(func() bool {
+		b, err := os.ReadFile(ts.MkAbs(args[0]))
+		return err == nil && strings.Contains(string(b), args[1])
+	})
+	if err != nil {
+		ts.Fatalf("%s has no %q: %v", args[0], args[1], err)
+	}
+}
+
+// poll waits for a condition, for half a minute at most.
+func poll(condition func() bool) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for !condition() {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// fails STATUS COMMAND…: the command ends with the status and, on standard
+// error, with one line of an error and one of a hint, unless STATUS ends in "-",
+// which means that it says nothing of its own.
+func fails(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: fails STATUS COMMAND…")
+	}
+	number, silent := strings.CutSuffix(args[0], "-")
+	want, err := strconv.Atoi(number)
+	ts.Check(err)
+	err = ts.Exec(args[1], args[2:]...)
+	exit, ok := err.(*exec.ExitError)
+	if !ok || exit.ExitCode() != want {
+		ts.Fatalf("it ended with %v, not with status %d\n%s", err, want, ts.ReadFile("stderr"))
+	}
+	errors, hints := 0, 0
+	for line := range strings.Lines(ts.ReadFile("stderr")) {
+		if strings.HasPrefix(line, program+": error: ") {
+			errors++
+		}
+		if strings.HasPrefix(line, program+": hint: ") {
+			hints++
+		}
+	}
+	if told := errors + hints; silent && told != 0 || !silent && (errors != 1 || hints != 1) {
+		ts.Fatalf("%d error lines and %d hint lines\n%s", errors, hints, ts.ReadFile("stderr"))
+	}
+}
+
+func fifo(ts *testscript.TestScript, neg bool, args []string) {
+	ts.Check(syscall.Mkfifo(ts.MkAbs(args[0]), 0o600))
+}
+
+// occupy NAME: takes a port and sets the variable to its address.
+func occupy(ts *testscript.TestScript, neg bool, args []string) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	ts.Check(err)
+	ts.Defer(func() { l.Close() })
+	ts.Setenv(args[0], l.Addr().String())
+}
+
+// origin NAME: serves HTTPS on a loopback port with an authority of its own,
+// whose certificate is origin.pem, and sets the variable to its URL.
+func origin(ts *testscript.TestScript, neg bool, args []string) {
+	server, certificate := newOrigin(ts.Fatalf, ts.MkAbs("origin-ca"))
+	ts.Defer(server.Close)
+	ts.Check(os.WriteFile(ts.MkAbs("origin.pem"), certificate, 0o644))
+	ts.Setenv(args[0], server.URL)
+}
+
+func newOrigin(fatalf func(string, ...any), dir string) (server *httptest.Server, certificate []byte) {
+	a, err := ca.Create(dir)
+	if err != nil {
+		fatalf("%v", err)
+	}
+	leaves, err := ca.NewLeaves(a)
+	if err != nil {
+		fatalf("%v", err)
+	}
+	leaf, err := leaves.Leaf("127.0.0.1")
+	if err != nil {
+		fatalf("%v", err)
+	}
+	server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		fmt.Fprintf(w, "this is %s\n", r.URL.Path)
+	}))
+	server.TLS = tlsConfig(leaf)
+	server.StartTLS()
+	return server, a.CertificatePEM()
+}

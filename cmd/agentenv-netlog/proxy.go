@@ -1,0 +1,240 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/agentenv/netlog/ca"
+	"github.com/agentenv/netlog/netlog"
+	"github.com/agentenv/netlog/proxy"
+)
+
+// proxyFlags are the flags of proxy, as given.
+type proxyFlags struct {
+	listen   string
+	open     bool
+	log      string
+	logMode  string
+	logStall time.Duration
+	sync     string
+	timeouts proxy.Timeouts
+	drain    time.Duration
+	interception
+}
+
+// interception are the flags of every command that decrypts.
+type interception struct {
+	caDir      string
+	tunnel     []string
+	upstreamCA []string
+}
+
+func (f *interception) add(flags *pflag.FlagSet) {
+	addAuthorityFlag(flags, &f.caDir)
+	flags.StringSliceVar(&f.tunnel, "tunnel", nil, "relay this `HOST` undecrypted: a name, *.name or an address, with :port if only one is meant (repeatable)")
+	flags.StringSliceVar(&f.upstreamCA, "upstream-ca", nil, "trust the servers that the certificates in `FILE` (PEM) stand for, besides the system's (repeatable)")
+}
+
+func newProxy() *cobra.Command {
+	var f proxyFlags
+	c := &cobra.Command{
+		Use:   "proxy",
+		Short: "Run the recording proxy until it is told to stop",
+		Long: `Run the recording proxy. It decrypts https:// with a certificate authority of
+your own, which is made on first use, and writes every exchange, tunnel and
+WebSocket to the log. A log that is there is continued.
+
+When it is ready it writes the line "listening on ADDRESS:PORT" to standard
+error, then how to point a browser at it. SIGINT (Ctrl-C) and SIGTERM stop it:
+no new connections, --drain for the open ones, then the rest of the log. A second
+signal ends the wait.`,
+		Example: `  agentenv-netlog proxy
+  agentenv-netlog proxy --listen 127.0.0.1:0 --log /tmp/network.jsonl
+  agentenv-netlog proxy --tunnel '*.bank.example' --upstream-ca staging-ca.pem`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt, syscall.SIGTERM)
+			defer stop()
+			return runProxy(ctx, f, c.ErrOrStderr())
+		},
+	}
+	flags := c.Flags()
+	flags.SortFlags = false
+	flags.StringVar(&f.listen, "listen", "127.0.0.1:8080", "`ADDRESS` to listen on; port 0 is any free one")
+	flags.BoolVar(&f.open, "open", false, "let --listen be an address that others can reach")
+	flags.StringVar(&f.log, "log", "network.jsonl", "`FILE` of the log")
+	f.interception.add(flags)
+	flags.StringVar(&f.logMode, "log-mode", "0600", "mode of a log that is made, in octal; it holds cookies")
+	flags.DurationVar(&f.logStall, "log-stall", 5*time.Second, "how long a log that can't be written holds up the traffic")
+	flags.StringVar(&f.sync, "sync", "1s", "when lines are forced to the disk: never, each (end line), or an interval")
+	flags.DurationVar(&f.drain, "drain", 10*time.Second, "how long open connections may go on once the proxy is stopped")
+	flags.DurationVar(&f.timeouts.ClientHead, "client-head-timeout", 30*time.Second, "for a request's head")
+	flags.DurationVar(&f.timeouts.Dial, "dial-timeout", 10*time.Second, "for connecting to a server")
+	flags.DurationVar(&f.timeouts.TLS, "tls-timeout", 10*time.Second, "for a TLS handshake, on either side")
+	flags.DurationVar(&f.timeouts.Answer, "answer-timeout", 5*time.Minute, "for a server to begin its answer")
+	flags.DurationVar(&f.timeouts.Idle, "idle-timeout", 5*time.Minute, "for a connection between two requests")
+	flags.DurationVar(&f.timeouts.TunnelIdle, "tunnel-idle-timeout", time.Hour, "for a tunnel or a WebSocket without a byte")
+	return c
+}
+
+// runProxy serves until ctx ends.
+func runProxy(ctx context.Context, f proxyFlags, stderr io.Writer) error {
+	// What the command line alone can be wrong in comes first, then what is taken
+	// and given back (the port), then what is made (the authority), then the log:
+	// a proxy that can't run leaves no line in one.
+	w := netlog.WriterConfig{Path: f.log, Mode: "proxy", Stall: f.logStall}
+	var err error
+	if w.FileMode, err = parseMode(f.logMode); err != nil {
+		return err
+	}
+	if w.Sync, w.Interval, err = parseSync(f.sync); err != nil {
+		return err
+	}
+	if err := positive(f); err != nil {
+		return err
+	}
+	p := proxy.Config{Keep: proxy.DefaultKeep(), Timeouts: f.timeouts, Logger: newLogger(stderr)}
+	rules, err := parseHostRules(f.tunnel)
+	if err != nil {
+		return err
+	}
+	p.Policy = tunnelPolicy(rules)
+	if p.UpstreamRoots, _, err = upstreamRoots(f.upstreamCA); err != nil {
+		return err
+	}
+	l, err := listen(f.listen, f.open)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	authority, created, err := needAuthority(f.caDir)
+	if err != nil {
+		return err
+	}
+	leaves, err := ca.NewLeaves(authority)
+	if err != nil {
+		return err
+	}
+	p.Leaf = leaves.Leaf
+	s, err := newSession(l, w, p)
+	if err != nil {
+		return err
+	}
+	greet(stderr, s.address, f.log, authority.CertificatePath(), created, leaves.SPKI())
+
+	var broken error
+	select {
+	case <-ctx.Done():
+		fmt.Fprintf(stderr, "stopping: open connections have %v; a second signal ends the wait\n", f.drain)
+	case broken = <-s.served:
+	}
+	again, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	again, cancel := context.WithTimeout(again, f.drain)
+	defer cancel()
+	if err := errors.Join(broken, s.close(again)); err != nil {
+		return failed(err, "the log holds what was written until then")
+	}
+	return nil
+}
+
+// positive refuses time limits of nothing, which would not be what the words of
+// their help say.
+func positive(f proxyFlags) error {
+	for flag, d := range map[string]time.Duration{
+		"log-stall":           f.logStall,
+		"client-head-timeout": f.timeouts.ClientHead,
+		"dial-timeout":        f.timeouts.Dial,
+		"tls-timeout":         f.timeouts.TLS,
+		"answer-timeout":      f.timeouts.Answer,
+		"idle-timeout":        f.timeouts.Idle,
+		"tunnel-idle-timeout": f.timeouts.TunnelIdle,
+	} {
+		if d <= 0 {
+			return misused(fmt.Errorf("--%s %v is no time limit", flag, d), "give a duration above 0, such as 30s or 5m")
+		}
+	}
+	if f.drain < 0 {
+		return misused(fmt.Errorf("--drain %v is below 0", f.drain), "give a duration such as 10s, or 0 to wait for nothing")
+	}
+	return nil
+}
+
+func parseMode(s string) (os.FileMode, error) {
+	mode, err := strconv.ParseUint(s, 8, 32)
+	if err != nil || mode&^0o666 != 0 || mode&0o600 != 0o600 {
+		return 0, misused(fmt.Errorf("--log-mode %q is no mode of a log", s), "give it in octal, its owner reading and writing: 0600, 0640 or 0644")
+	}
+	return os.FileMode(mode), nil
+}
+
+func parseSync(s string) (netlog.Sync, time.Duration, error) {
+	switch s {
+	case "never":
+		return netlog.SyncNever, 0, nil
+	case "each":
+		return netlog.SyncEnd, 0, nil
+	}
+	d, err := time.ParseDuration(s)
+	if err != nil || d <= 0 {
+		return 0, 0, misused(fmt.Errorf("--sync %q is neither never, each nor an interval", s), "give never, each, or a duration such as 1s")
+	}
+	return netlog.SyncInterval, d, nil
+}
+
+// greet says that the proxy is ready, on a line of its own for machines, and
+// how to use it.
+func greet(stderr io.Writer, address net.Addr, log, certificate string, created bool, spki string) {
+	made := ""
+	if created {
+		made = " (just made)"
+	}
+	url := "http://" + reachable(address)
+	certificate = quote(certificate)
+	fmt.Fprintf(stderr, "listening on %s\n", address)
+	fmt.Fprintf(stderr, "  log       %s\n", quote(log))
+	fmt.Fprintf(stderr, "  authority %s%s\n", certificate, made)
+	fmt.Fprintf(stderr, "  curl      curl --proxy %s --cacert %s https://example.com/\n", url, certificate)
+	fmt.Fprintf(stderr, "  Chromium  chromium --user-data-dir=\"$(mktemp -d)\" %s\n", quoteAll(chromiumFlags(url, spki)))
+	fmt.Fprintf(stderr, "  others    export HTTP_PROXY=%[1]s HTTPS_PROXY=%[1]s SSL_CERT_FILE=%[2]s NODE_EXTRA_CA_CERTS=%[2]s\n", url, certificate)
+}
+
+// reachable is the address for programs on this machine.
+func reachable(a net.Addr) string {
+	tcp, ok := a.(*net.TCPAddr)
+	if !ok || !tcp.IP.IsUnspecified() {
+		return a.String()
+	}
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(tcp.Port))
+}
+
+// quote makes s one word of a POSIX shell.
+func quote(s string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:=+,@%", r)
+	}
+	if s != "" && strings.TrimFunc(s, plain) == "" {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+func quoteAll(words []string) string {
+	quoted := make([]string, len(words))
+	for i, w := range words {
+		quoted[i] = quote(w)
+	}
+	return strings.Join(quoted, " ")
+}

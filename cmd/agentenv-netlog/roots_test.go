@@ -1,0 +1,36 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+func TestSystemRoots(t *testing.T) {
+	dir := t.TempDir()
+	own := filepath.Join(dir, "own.pem")
+	if err := os.WriteFile(own, []byte("own"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("SSL_CERT_FILE", own)
+	if b, err := systemRoots(); err != nil || string(b) != "own" {
+		t.Errorf("got %q, error %v", b, err)
+	}
+	t.Setenv("SSL_CERT_FILE", filepath.Join(dir, "missing.pem"))
+	if _, err := systemRoots(); err == nil {
+		t.Error("a missing SSL_CERT_FILE is no error")
+	}
+	t.Setenv("SSL_CERT_FILE", "")
+	got, err := systemRoots()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range bundles {
+		if want, err := os.ReadFile(file); err == nil {
+			if string(got) != string(want) {
+				t.Errorf("the roots are not those of %s, the first that is there", file)
+			}
+			break
+		}
+	}
+}

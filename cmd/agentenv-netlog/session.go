@@ -1,0 +1,118 @@
+package main
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"net"
+	"os"
+	"syscall"
+
+	"github.com/agentenv/netlog/netlog"
+	"github.com/agentenv/netlog/proxy"
+)
+
+// A session is a proxy with its log, from listening to the last line.
+type session struct {
+	address net.Addr
+	proxy   *proxy.Proxy
+	log     *netlog.Writer
+	served  chan error // gets Serve's result
+}
+
+// newSession opens the log and serves l, which it closes if it can't.
+func newSession(l net.Listener, w netlog.WriterConfig, p proxy.Config) (*session, error) {
+	w.Program, w.Version, w.Limits = program, programVersion(), p.Keep
+	w.Logger = p.Logger
+	log, err := netlog.OpenWriter(w)
+	if err != nil {
+		l.Close()
+		return nil, unusableLog(err)
+	}
+	p.Log = log
+	served, err := proxy.New(p)
+	if err != nil {
+		l.Close()
+		return nil, errors.Join(err, log.Close())
+	}
+	s := &session{address: l.Addr(), proxy: served, log: log, served: make(chan error, 1)}
+	go func() { s.served <- s.proxy.Serve(l) }()
+	return s, nil
+}
+
+// close stops taking connections, gives the open ones until ctx ends, and
+// writes the log to its end.
+func (s *session) close(ctx context.Context) error {
+	s.proxy.Shutdown(ctx) // what it had to stop stands in the log
+	return s.log.Close()
+}
+
+// url is what a browser takes for its proxy.
+func (s *session) url() string { return "http://" + s.address.String() }
+
+// listen takes the address that --listen says. Whoever reaches it can use the
+// proxy, so it is a loopback one unless open says otherwise.
+func listen(address string, open bool) (net.Listener, error) {
+	tcp, err := net.ResolveTCPAddr("tcp", address)
+	if err != nil {
+		return nil, misused(fmt.Errorf("--listen %q: %w", address, err), "write it as HOST:PORT, such as 127.0.0.1:8080; port 0 is any free one")
+	}
+	if !tcp.IP.IsLoopback() && !open {
+		return nil, misused(fmt.Errorf("--listen %q is not a loopback address: everyone who reaches it could use the proxy", address),
+			"listen on 127.0.0.1, or say --open if the network around it is trusted")
+	}
+	l, err := net.ListenTCP("tcp", tcp)
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return nil, failed(err, "another program has the port; choose another with --listen, or any free one with --listen 127.0.0.1:0")
+	case errors.Is(err, fs.ErrPermission):
+		return nil, failed(err, "ports below 1024 want privileges; choose another with --listen")
+	case err != nil:
+		return nil, failed(err, "choose an address of this machine with --listen")
+	}
+	return l, nil
+}
+
+func unusableLog(err error) error {
+	switch {
+	case errors.Is(err, netlog.ErrLocked):
+		return failed(err, "another proxy writes it; stop that one, or name another file with --log")
+	case errors.Is(err, netlog.ErrNotLog):
+		return failed(err, "it holds something else; name another file with --log")
+	case errors.Is(err, netlog.ErrNotRegular):
+		return failed(err, "a log is a file of its own, and no link to one; name another with --log")
+	}
+	return failed(err, "name a file that you can write with --log")
+}
+
+// upstreamRoots are the system's roots and those of files in PEM; nil when there
+// are no files. extra is what was added.
+func upstreamRoots(files []string) (roots *x509.CertPool, extra []byte, err error) {
+	if len(files) == 0 {
+		return nil, nil, nil
+	}
+	roots, err = x509.SystemCertPool()
+	if err != nil {
+		return nil, nil, failed(fmt.Errorf("read the system's roots: %w", err), "name a bundle of roots in SSL_CERT_FILE")
+	}
+	for _, file := range files {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			return nil, nil, failed(fmt.Errorf("read --upstream-ca: %w", err), "name a file of certificates in PEM")
+		}
+		if !roots.AppendCertsFromPEM(b) {
+			return nil, nil, failed(fmt.Errorf("--upstream-ca %q holds no certificate in PEM", file), "a DER file becomes PEM with: openssl x509 -inform der")
+		}
+		extra = append(append(extra, b...), '\n')
+	}
+	return roots, extra, nil
+}
+
+// newLogger tells people at stderr what they should know of.
+func newLogger(stderr io.Writer) *slog.Logger {
+	return slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+}

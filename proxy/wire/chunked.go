@@ -37,6 +37,7 @@ const (
 	inDataCR
 	inDataLF
 	inTrailers
+	inLastLF  // of the blank line
 	inNothing // done
 )
 
@@ -103,6 +104,12 @@ func (c *Chunked) step(b byte) error {
 		c.state, c.left, c.digits, c.line = inSize, 0, 0, 0
 	case inTrailers:
 		return c.trailer(b)
+	case inLastLF:
+		if b != '\n' {
+			return bad("the trailer section: a line begins with a bare CR")
+		}
+		c.fields = appendFields(c.fields, c.trailers)
+		c.state = inNothing
 	}
 	return nil
 }
@@ -134,6 +141,10 @@ func (c *Chunked) sizeLine(b byte) error {
 }
 
 func (c *Chunked) trailer(b byte) error {
+	if b == '\r' && len(c.trailers) == c.start {
+		c.state = inLastLF
+		return nil
+	}
 	if len(c.trailers) == maxTrailers {
 		return bad("the trailer section is too long")
 	}
@@ -142,11 +153,6 @@ func (c *Chunked) trailer(b byte) error {
 		return nil
 	}
 	line := c.trailers[c.start:]
-	if isBlank(line) {
-		c.fields = appendFields(c.fields, c.trailers[:c.start])
-		c.state = inNothing
-		return nil
-	}
 	check := checkField
 	if c.Lenient {
 		check = checkAnswerField

@@ -13,7 +13,7 @@ const (
 	maxFields = 10_000
 	// maxConnection bounds the elements of a head's Connection fields, each of
 	// which is looked for among all fields.
-	maxConnection = 100
+	maxConnection = 32
 	// Buffers beyond these sizes are not kept for the next head.
 	keepRaw, keepFields = 64 << 10, 1_000
 )

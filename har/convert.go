@@ -1,0 +1,231 @@
+package har
+
+import (
+	"errors"
+	"io"
+
+	"github.com/agentenv/netlog/netlog"
+)
+
+// Options are how a HAR is made.
+type Options struct {
+	// Version is the program's, for the archive's creator. Zero: "devel".
+	Version string
+
+	// Title names the page of a log in which no document was loaded, usually
+	// the log's file name. Zero: "network".
+	Title string
+
+	// MaxBody bounds a decoded body, in bytes. Zero: what the log's process
+	// kept of a body, as its start line says.
+	MaxBody int64
+}
+
+// titleEntries is among how many first entries a document is looked for.
+const titleEntries = 1000
+
+// Convert writes the HAR of log's lines, as they are when it is called, to w
+// and says what it saw. An error is w's or that of reading the log's files;
+// lines that can't be used are only counted. After an error w holds a part.
+func Convert(log *netlog.Log, w io.Writer, o Options) (Stats, error) {
+	index, err := makeIndex(log)
+	if err != nil {
+		return Stats{}, err
+	}
+	c := &converter{
+		log:     log,
+		index:   index,
+		builder: builder{maxBody: o.MaxBody},
+		enc:     newEncoder(w),
+		stats:   index.stats,
+	}
+	defer c.builder.decoder.close()
+	err = c.archive(o)
+	return c.stats, err
+}
+
+// A converter makes the second pass.
+type converter struct {
+	log     *netlog.Log
+	index   *index
+	builder builder
+	enc     *encoder
+	stats   Stats
+	buf     []byte // a line
+	paged   bool
+}
+
+func (c *converter) archive(o Options) error {
+	version, title := o.Version, o.Title
+	if version == "" {
+		version = "devel"
+	}
+	if title == "" {
+		title = "network"
+	}
+	page, err := c.page(title)
+	if err != nil {
+		return err
+	}
+	c.paged = page != nil
+	e := c.enc
+	var failed error
+	e.object("", func() {
+		e.object("log", func() {
+			e.string("version", "1.2")
+			e.object("creator", func() {
+				e.string("name", "agentenv-netlog")
+				e.string("version", version)
+			})
+			e.open("pages", '[')
+			if page != nil {
+				e.page(page)
+			}
+			e.close(']')
+			e.open("entries", '[')
+			failed = c.entries()
+			e.close(']')
+			e.int("_unreadable", c.stats.Unreadable)
+			e.stats(&c.stats)
+		})
+	})
+	e.raw("\n")
+	if failed != nil {
+		return failed
+	}
+	return e.flush()
+}
+
+// page makes the one page, nil for a log without entries.
+func (c *converter) page(title string) (*Page, error) {
+	var page *Page
+	for i := range c.index.items[:min(len(c.index.items), titleEntries)] {
+		line, err := c.line(c.index.items[i].open)
+		if err != nil {
+			return nil, err
+		}
+		if line == nil || line.Open == nil {
+			continue
+		}
+		if page == nil {
+			page = &Page{
+				ID: pageID, StartedDateTime: formatTime(line.Open.Time), Title: title,
+				PageTimings: PageTimings{OnContentLoad: None, OnLoad: None},
+			}
+		}
+		webSocket := wantsWebSocket(line.Open.Request)
+		if resourceType(line.Open.Request, nil, webSocket) == "document" {
+			page.Title = entryURL(line.Open, webSocket)
+			break
+		}
+	}
+	return page, nil
+}
+
+const pageID = "page_1"
+
+func (c *converter) entries() error {
+	for _, p := range c.index.processes {
+		for i := p.begin; i < p.end; i++ {
+			r, err := c.record(&c.index.items[i])
+			if err != nil {
+				return err
+			}
+			if r == nil {
+				continue
+			}
+			entry := c.builder.entry(p.process, r)
+			if c.paged {
+				entry.Pageref = pageID
+			}
+			c.count(entry)
+			c.enc.entry(entry)
+			if c.enc.err != nil {
+				return c.enc.err
+			}
+		}
+	}
+	return nil
+}
+
+// record reads an entry's lines; nil when its open line can't be used.
+func (c *converter) record(it *item) (*record, error) {
+	line, err := c.use(it.open)
+	if line == nil || line.Open == nil {
+		return nil, err
+	}
+	r := &record{id: it.id, open: line.Open}
+	if it.end.Length > 0 {
+		if line, err = c.use(it.end); err != nil {
+			return nil, err
+		}
+		if line != nil {
+			r.end = line.End
+		}
+	}
+	if pos, ok := c.index.answers[it.open]; ok && (r.end == nil || r.end.Response == nil) {
+		if line, err = c.use(pos); err != nil {
+			return nil, err
+		}
+		if line != nil {
+			r.answer = line.Answer
+		}
+	}
+	for _, pos := range c.index.messages[it.open] {
+		if line, err = c.use(pos); err != nil {
+			return nil, err
+		}
+		if line != nil && line.Message != nil {
+			r.messages = append(r.messages, line.Message)
+		}
+	}
+	return r, nil
+}
+
+// use reads a line and counts one that can't be used.
+func (c *converter) use(pos netlog.Pos) (*netlog.Line, error) {
+	line, err := c.line(pos)
+	if line == nil && err == nil {
+		c.stats.Unreadable++
+	}
+	return line, err
+}
+
+// line reads the line at pos; nil when it can't be used.
+func (c *converter) line(pos netlog.Pos) (*netlog.Line, error) {
+	b, err := c.log.ReadLine(pos, c.buf)
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil, nil // the file was cut since the first pass
+	} else if err != nil {
+		return nil, err
+	}
+	c.buf = b
+	line, err := netlog.ParseLine(b)
+	if err != nil {
+		return nil, nil
+	}
+	return line, nil
+}
+
+func (c *converter) count(e *Entry) {
+	add := func(n *int64, when bool) {
+		if when {
+			*n++
+		}
+	}
+	notes := []BodyNote{e.Response.Content.BodyNote}
+	if e.Request.PostData != nil {
+		notes = append(notes, e.Request.PostData.BodyNote)
+	}
+	truncated, undecoded := false, false
+	for _, n := range notes {
+		truncated = truncated || n.Truncated
+		undecoded = undecoded || n.Undecoded != ""
+	}
+	c.stats.Entries++
+	add(&c.stats.Open, e.Open)
+	add(&c.stats.Failed, e.Failed != nil)
+	add(&c.stats.Refused, e.Refused != nil)
+	add(&c.stats.Truncated, truncated)
+	add(&c.stats.Undecoded, undecoded)
+}

@@ -1,0 +1,81 @@
+package har
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/agentenv/netlog/netlog"
+)
+
+// WriteFile writes log's HAR to path, readable by its owner alone, since it
+// holds cookies and passwords. The file is there when it is whole: until then,
+// and after an error, what stood at path before still does. A link at path is
+// followed; what is no regular file is refused.
+func WriteFile(log *netlog.Log, path string, o Options) (Stats, error) {
+	target, err := regularTarget(path)
+	if err != nil {
+		return Stats{}, fmt.Errorf("write %q: %w", path, err)
+	}
+	f, err := os.CreateTemp(filepath.Dir(target), ".har-*.tmp") // 0600
+	if err != nil {
+		return Stats{}, fmt.Errorf("write %q: %w", path, err)
+	}
+	stats, err := fill(f, log, o)
+	if err == nil {
+		if err = os.Rename(f.Name(), target); err != nil {
+			err = fmt.Errorf("write %q: %w", path, err)
+		}
+	} else {
+		err = fmt.Errorf("make %q: %w", path, err)
+	}
+	if err != nil {
+		os.Remove(f.Name())
+		return stats, err
+	}
+	syncFolder(filepath.Dir(target))
+	return stats, nil
+}
+
+func fill(f *os.File, log *netlog.Log, o Options) (Stats, error) {
+	stats, err := Convert(log, f, o)
+	if err == nil {
+		err = f.Sync()
+	}
+	return stats, errors.Join(err, f.Close())
+}
+
+// regularTarget follows links and refuses what a rename must not replace, such
+// as /dev/null.
+func regularTarget(path string) (string, error) {
+	target, err := filepath.EvalSymlinks(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		if _, err := os.Lstat(path); err == nil {
+			return "", errors.New("it is a link to what does not exist")
+		}
+		return path, nil
+	} else if err != nil {
+		return "", err
+	}
+	info, err := os.Stat(target)
+	if err != nil {
+		return "", err
+	}
+	if info.IsDir() {
+		return "", errors.New("it is a directory")
+	} else if !info.Mode().IsRegular() {
+		return "", errors.New("it is not a regular file")
+	}
+	return target, nil
+}
+
+// syncFolder makes the new name last through a power cut, where folders can be
+// synced.
+func syncFolder(path string) {
+	if d, err := os.Open(path); err == nil {
+		d.Sync()
+		d.Close()
+	}
+}

@@ -1,0 +1,159 @@
+package har
+
+import (
+	"cmp"
+	"slices"
+	"sort"
+
+	"github.com/agentenv/netlog/netlog"
+)
+
+// An index says where the lines of each entry lie. It holds nothing of them
+// but that, so that a log of any length can be put in order.
+type index struct {
+	processes []segment
+	items     []item
+	answers   map[netlog.Pos]netlog.Pos   // by the open line's position
+	messages  map[netlog.Pos][]netlog.Pos // likewise
+	stats     Stats
+}
+
+// A segment is one process's items.
+type segment struct {
+	process
+	begin, end int
+}
+
+// An item is one exchange or tunnel: 48 bytes.
+type item struct {
+	micros int64 // the open line's time
+	id     int64
+	open   netlog.Pos
+	end    netlog.Pos // of no length: none
+}
+
+// makeIndex makes the first pass, which reads only the lines' heads and the
+// start lines.
+func makeIndex(log *netlog.Log) (*index, error) {
+	x := &index{answers: map[netlog.Pos]netlog.Pos{}, messages: map[netlog.Pos][]netlog.Pos{}}
+	s := &scan{index: x, live: map[int64]int{}, log: log}
+	lines := log.Scan()
+	for lines.Next() {
+		if err := s.line(lines.Head(), lines.Pos()); err != nil {
+			return nil, err
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return nil, err
+	}
+	if len(x.processes) > 0 {
+		x.processes[len(x.processes)-1].end = len(x.items)
+	}
+	x.stats.Unreadable += lines.Unreadable()
+	x.stats.Lines += lines.Unreadable()
+	for _, p := range x.processes {
+		slices.SortStableFunc(x.items[p.begin:p.end], func(a, b item) int {
+			return cmp.Or(cmp.Compare(a.micros, b.micros), cmp.Compare(a.id, b.id))
+		})
+	}
+	return x, nil
+}
+
+// A scan is the state of the first pass.
+type scan struct {
+	*index
+	log   *netlog.Log
+	live  map[int64]int // the item of each id that has no end yet
+	first int64         // the log's first number
+	last  int64         // the highest so far
+	begun int           // the first item since the numbers last began again
+	pid   int
+	buf   []byte
+}
+
+func (s *scan) line(h netlog.Head, pos netlog.Pos) error {
+	s.stats.Lines++
+	s.stats.Lost += h.Lost
+	if s.first == 0 {
+		s.first = h.N
+	}
+	if h.Event == netlog.EventStart {
+		return s.start(h, pos)
+	}
+	if len(s.processes) == 0 {
+		s.processes = append(s.processes, segment{process: process{first: h.N}}) // its start line can't be read
+	}
+	switch h.Event {
+	case netlog.EventOpen:
+		if h.ID != h.N || s.known(h.ID) {
+			s.stats.Unreadable++
+			break
+		}
+		s.live[h.ID] = len(s.items)
+		s.items = append(s.items, item{micros: h.Time.UnixMicro(), id: h.ID, open: pos})
+	case netlog.EventAnswer, netlog.EventMessage:
+		i, ok := s.live[h.ID]
+		if !ok {
+			if h.ID >= s.first { // else its open line was in a file that is gone
+				s.stats.Unreadable++
+			}
+			break
+		}
+		open := s.items[i].open
+		if h.Event == netlog.EventMessage {
+			s.messages[open] = append(s.messages[open], pos)
+		} else {
+			s.answers[open] = pos
+		}
+	case netlog.EventEnd:
+		if i, ok := s.live[h.ID]; ok {
+			s.items[i].end = pos
+			delete(s.live, h.ID)
+		} else if s.known(h.ID) {
+			s.stats.Unreadable++ // a second end
+		} else {
+			s.stats.Orphans++
+		}
+	}
+	s.last = max(s.last, h.N)
+	return nil
+}
+
+// start begins a process, but at the start line that a rotation puts before
+// the lines of one that goes on.
+func (s *scan) start(h netlog.Head, pos netlog.Pos) error {
+	var err error
+	if s.buf, err = s.log.ReadLine(pos, s.buf); err != nil {
+		return err
+	}
+	line, err := netlog.ParseLine(s.buf)
+	if err != nil || line.Start == nil {
+		s.stats.Unreadable++
+		line = &netlog.Line{Start: &netlog.Start{}}
+	}
+	rotated := pos.Offset == 0 && len(s.processes) > 0 && line.Start.PID == s.pid
+	s.pid = line.Start.PID
+	if !rotated {
+		if n := len(s.processes); n > 0 {
+			s.processes[n-1].end = len(s.items)
+		}
+		s.processes = append(s.processes, segment{
+			process: process{first: h.N, limits: line.Start.Limits},
+			begin:   len(s.items),
+		})
+	}
+	if h.N <= s.last { // another log was put behind this one
+		clear(s.live)
+		s.begun, s.last = len(s.items), 0
+	}
+	s.last = max(s.last, h.N)
+	return nil
+}
+
+// known says whether an open line of that number was seen. Numbers rise in a
+// log that nobody has changed.
+func (s *scan) known(id int64) bool {
+	items := s.items[s.begun:]
+	i := sort.Search(len(items), func(i int) bool { return items[i].id >= id })
+	return i < len(items) && items[i].id == id
+}

@@ -1,0 +1,94 @@
+package har
+
+import (
+	"time"
+
+	"github.com/agentenv/netlog/netlog"
+)
+
+// response fills in e's answer; a nil one makes the whole object all the same,
+// since readers refuse a file with a part of it.
+func (b *builder) response(p process, r *record, answer *netlog.Response, e *Entry) {
+	out := &e.Response
+	*out = Response{Status: -1, HeadersSize: -1, BodySize: -1, Content: Content{MimeType: unknownType}}
+	if answer == nil {
+		if tunnelled(r) {
+			out.Status, out.HTTPVersion, out.BodySize = 200, "HTTP/1.1", 0
+			out.TransferSize = max(r.end.Tunnel.Received, 0)
+		}
+		return
+	}
+	answered := answerTime(r)
+	contentType := header(answer.Headers, "Content-Type")
+	out.Status = answer.Status
+	out.StatusText = answer.Reason
+	out.HTTPVersion = httpVersion(answer.Version)
+	out.Cookies = responseCookies(answer.Headers, answered)
+	out.Headers = headers(answer.Headers)
+	out.RedirectURL = header(answer.Headers, "Location")
+	out.HeadersSize = headersSize(answer.HeaderBytes)
+	out.TransferSize = max(answer.HeaderBytes, 0)
+	out.PseudoHeaders = headers(answer.Pseudo)
+	out.Trailers = headers(answer.Trailers)
+	for _, i := range answer.Informational {
+		out.Informational = append(out.Informational, Informational{Status: i.Status, Headers: headers(i.Headers)})
+	}
+	if contentType != "" {
+		out.Content.MimeType = contentType
+	}
+	body := answer.Body
+	if body == nil && r.end != nil && r.end.Response != nil {
+		body = &netlog.Body{}
+	}
+	if body == nil {
+		return // still coming
+	}
+	out.BodySize = max(body.Size, 0)
+	out.TransferSize += out.BodySize
+	if r.end != nil && r.end.WebSocket != nil {
+		out.TransferSize += max(r.end.WebSocket.Received.Bytes, 0)
+	}
+	if r.end != nil && r.end.Tunnel != nil && out.BodySize == 0 {
+		out.TransferSize = max(out.TransferSize, r.end.Tunnel.Received) // the stand-in counts a connection's bytes
+	}
+	if out.BodySize == 0 && !hasBody(r.open.Request, answer.Status) {
+		return
+	}
+	got := b.decoder.payload(body, codings(answer.Headers), b.limit(p.limits.ResponseBody, defaultResponseBody))
+	out.Content = got.content(contentType, out.BodySize)
+	if got.kept && got.note.Undecoded == "" && parseMedia(contentType).typ == "text/event-stream" {
+		e.EventSourceMessages = eventMessages(got.bytes, body.Chunks, got.marks, r.open.Time)
+	}
+}
+
+// hasBody says whether an answer could have one (RFC 9110 §6.4.1).
+func hasBody(req *netlog.Request, status int) bool {
+	if req != nil && (req.Method == "HEAD" || req.Method == "CONNECT" && status/100 == 2) {
+		return false
+	}
+	return status >= 200 && status != 204 && status != 304
+}
+
+// tunnelled says whether a tunnel came about, so that the browser got its 200.
+func tunnelled(r *record) bool {
+	if r.open.Kind != netlog.KindTunnel || r.end == nil || r.end.Tunnel == nil || r.end.Refused != nil {
+		return false
+	}
+	if f := r.end.Failed; f != nil {
+		switch f.Phase {
+		case netlog.PhaseDNS, netlog.PhaseConnect, netlog.PhaseClientTLS, netlog.PhaseServerTLS:
+			return false
+		}
+	}
+	return true
+}
+
+// answerTime is when the answer's head came.
+func answerTime(r *record) time.Time {
+	if r.end != nil && r.end.Response != nil {
+		return r.end.Time.Add(-time.Duration(max(r.end.Timings.Receive, 0)) * time.Microsecond)
+	} else if r.answer != nil {
+		return r.answer.Time
+	}
+	return r.open.Time
+}

@@ -110,7 +110,7 @@ func recordDemo(ctx context.Context, folder string, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	l, err := listen("127.0.0.1:0", false)
+	l, err := listenLoopback()
 	if err != nil {
 		return err
 	}
@@ -122,7 +122,7 @@ func recordDemo(ctx context.Context, folder string, stderr io.Writer) error {
 		Logger:        newLogger(stderr),
 	})
 	if err != nil {
-		return err
+		return failed(err, "run the demo in an empty folder that you can write")
 	}
 	client, err := newDemoClient(s.url(), pool(ours))
 	if err == nil {

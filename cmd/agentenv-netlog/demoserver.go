@@ -24,11 +24,11 @@ func startDemoSite(a *ca.Authority) (*demoServer, error) {
 	if err != nil {
 		return nil, err
 	}
-	none, err := listen("127.0.0.1:0", false)
+	none, err := listenLoopback()
 	if err != nil {
 		return nil, err
 	}
-	l, err := listen("127.0.0.1:0", false)
+	l, err := listenLoopback()
 	none.Close() // only now, so that the two ports differ
 	if err != nil {
 		return nil, err

@@ -130,7 +130,7 @@ func runProxy(ctx context.Context, f proxyFlags, stderr io.Writer) error {
 	p.Leaf = leaves.Leaf
 	s, err := newSession(l, w, p)
 	if err != nil {
-		return err
+		return unusableLog(err)
 	}
 	greet(stderr, s.address, f.log, authority.CertificatePath(), created, leaves.SPKI())
 

@@ -137,6 +137,9 @@ func planRecord(f recordFlags, command string) (p recordPlan, err error) {
 		return p, failed(fmt.Errorf("the log %q is there already, and all of a log becomes the HAR", f.log),
 			"remove it, or name another with --log")
 	}
+	if sameName(f.output, f.log) {
+		return p, misused(fmt.Errorf("%q can't be both the HAR and the log", f.log), "name two files with -o and --log")
+	}
 	if f.output == "-" {
 		return p, misused(errors.New("the HAR can't go to standard output, which is the command's"), "name a file with -o")
 	}
@@ -160,9 +163,15 @@ func planRecord(f recordFlags, command string) (p recordPlan, err error) {
 	return p, nil
 }
 
+func sameName(a, b string) bool {
+	x, errX := filepath.Abs(a)
+	y, errY := filepath.Abs(b)
+	return b != "" && errX == nil && errY == nil && x == y
+}
+
 // start serves a proxy for command, and gives it its arguments and environment.
 func (p recordPlan) start(folder, log string, command *exec.Cmd, argv []string) (*session, error) {
-	l, err := listen("127.0.0.1:0", false)
+	l, err := listenLoopback()
 	if err != nil {
 		return nil, err
 	}
@@ -184,7 +193,7 @@ func (p recordPlan) start(folder, log string, command *exec.Cmd, argv []string) 
 	p.proxy.Leaf = leaves.Leaf
 	s, err := newSession(l, netlog.WriterConfig{Path: log, Mode: "record"}, p.proxy)
 	if err != nil {
-		return nil, err
+		return nil, unusableLog(err)
 	}
 	if isChromium(argv[0]) {
 		own := append(chromiumFlags(s.url(), leaves.SPKI()), "--user-data-dir="+filepath.Join(folder, "profile"))

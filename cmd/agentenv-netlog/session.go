@@ -24,14 +24,15 @@ type session struct {
 	served  chan error // gets Serve's result
 }
 
-// newSession opens the log and serves l, which it closes if it can't.
+// newSession opens the log and serves l, which it closes if it can't. An error is
+// the log's: unusableLog has the hint.
 func newSession(l net.Listener, w netlog.WriterConfig, p proxy.Config) (*session, error) {
 	w.Program, w.Version, w.Limits = program, programVersion(), p.Keep
 	w.Logger = p.Logger
 	log, err := netlog.OpenWriter(w)
 	if err != nil {
 		l.Close()
-		return nil, unusableLog(err)
+		return nil, err
 	}
 	p.Log = log
 	served, err := proxy.New(p)
@@ -53,6 +54,11 @@ func (s *session) close(ctx context.Context) error {
 
 // url is what a browser takes for its proxy.
 func (s *session) url() string { return "http://" + s.address.String() }
+
+// listenLoopback takes any free port of this machine.
+func listenLoopback() (net.Listener, error) {
+	return net.Listen("tcp", "127.0.0.1:0")
+}
 
 // listen takes the address that --listen says. Whoever reaches it can use the
 // proxy, so it is a loopback one unless open says otherwise.

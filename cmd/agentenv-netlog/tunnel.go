@@ -73,7 +73,7 @@ func parseHostRule(s string) (hostRule, error) {
 		}
 		host = inner
 	}
-	if address, err := netip.ParseAddr(host); err == nil {
+	if address, err := netip.ParseAddr(host); err == nil && address.Zone() == "" {
 		r.host = address.Unmap().String()
 		return r, nil
 	}

@@ -21,8 +21,8 @@ type ForwardOptions struct {
 // Proxy-Authenticate, Proxy-Authorization, Proxy-Connection, TE but for its
 // trailers, and Upgrade; of repeated Content-Lengths all but the first (RFC 9110
 // §8.6). What frames or addresses the message stays whatever Connection names:
-// Content-Length, Host, Trailer and Transfer-Encoding. Every other line stays as
-// it came, in its place.
+// Content-Length, Host, Trailer and Transfer-Encoding. Every other Field's Line
+// is appended as it is, in its place.
 func (r *Request) AppendForward(dst []byte, o ForwardOptions) []byte {
 	if o.Target == nil {
 		dst = append(dst, r.Line...)
@@ -59,7 +59,14 @@ func (a *Answer) AppendForward(dst []byte, o ForwardOptions) []byte {
 
 func appendForward(dst []byte, fields FieldList, o ForwardOptions, dropLength bool) []byte {
 	var length []byte
-	options := fields.Count("connection") > 0
+	var options [maxConnection][]byte
+	n := 0
+	for option := range fields.Elements("connection") {
+		if n < len(options) {
+			options[n] = option
+			n++
+		}
+	}
 	for i := range fields {
 		f := &fields[i]
 		switch role(f.Name) {
@@ -93,7 +100,7 @@ func appendForward(dst []byte, fields FieldList, o ForwardOptions, dropLength bo
 				dst = append(dst, f.Line...)
 			}
 		case endToEnd:
-			if !options || !named(fields, f.Name) {
+			if !names(options[:n], f.Name) {
 				dst = append(dst, f.Line...)
 			}
 		}
@@ -135,10 +142,10 @@ func role(name []byte) fieldRole {
 	return endToEnd
 }
 
-// named says whether Connection names the field.
-func named(fields FieldList, name []byte) bool {
-	for option := range fields.Elements("connection") {
-		if bytes.EqualFold(option, name) {
+// names says whether one of the options is the field's name.
+func names(options [][]byte, name []byte) bool {
+	for _, option := range options {
+		if len(option) == len(name) && bytes.EqualFold(option, name) {
 			return true
 		}
 	}

@@ -275,6 +275,8 @@ func FuzzChunked(f *testing.F) {
 			if !refusedByUsAlone(string(stream), len(taken)) {
 				t.Fatalf("net/http reads %q; here: %v", theirs, err)
 			}
+		case err == nil && terr != nil && strings.Contains(terr.Error(), "too much non-data"):
+			// its allowance overflows for a size near 2^63
 		case err == nil && !errors.Is(terr, io.ErrUnexpectedEOF):
 			t.Fatalf("unfinished here; net/http: %q, %v", theirs, terr)
 		case !strings.HasPrefix(string(theirs), payload):

@@ -1,0 +1,352 @@
+package proxy
+
+import (
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/agentenv/netlog/netlog"
+	"github.com/agentenv/netlog/proxy/wire"
+)
+
+// answerAfter is how long an answer's body may take before an answer line tells
+// of its head.
+const answerAfter = time.Second
+
+// maxInformational bounds the 1xx answers of one exchange.
+const maxInformational = 100
+
+// serve relays the answer of ex, of which the first byte is there or which err
+// has kept from coming. It says whether the connection goes on.
+func (u *upstream) serve(ex *exchange, err error) bool {
+	if err != nil {
+		return u.unanswered(ex, err)
+	}
+	ex.marks.first = u.c.p.now()
+	for range maxInformational {
+		err := wire.ReadAnswer(u.br, &u.answer, headLimit)
+		if err != nil {
+			return u.badHead(ex, err)
+		}
+		if u.answer.Status >= 200 || u.answer.Status == http.StatusSwitchingProtocols {
+			return u.final(ex)
+		}
+		if !u.informational(ex) {
+			return false
+		}
+	}
+	return u.fail(ex, failed(netlog.PhaseWait, netlog.CodeBadAnswer, "the server sent too many informational answers"))
+}
+
+// unanswered is the end of an exchange whose connection ended, or stayed
+// silent, before a byte of the answer.
+func (u *upstream) unanswered(ex *exchange, err error) bool {
+	if isTimeout(err) && u.mayWait(ex) {
+		return true
+	}
+	alive := u.c.ctx.Err() == nil
+	if u.used && alive && !isTimeout(err) {
+		if ex.head != nil {
+			return u.again(ex)
+		}
+		// The browser does what it would do without us: Chromium sends it again.
+		f := failed(netlog.PhaseWait, netlog.CodeReset, "the server closed the connection, which had been used before, without an answer")
+		return u.conclude(ex, f, false)
+	}
+	phase := netlog.PhaseWait
+	if !ex.allSent() {
+		phase = netlog.PhaseSend
+	}
+	return u.fail(ex, u.c.fail(phase, err))
+}
+
+// mayWait tells whether the limit for an answer that has not begun has not run
+// out yet, as the request was still being sent, and sets what is left of it.
+func (u *upstream) mayWait(ex *exchange) bool {
+	left := time.Until(time.Unix(0, ex.lastSent.Load()).Add(u.c.p.Timeouts.Answer))
+	if left <= 0 {
+		return false
+	}
+	u.conn.SetReadDeadline(time.Now().Add(left))
+	return true
+}
+
+// again sends the request, which has no body, on a new connection.
+func (u *upstream) again(ex *exchange) bool {
+	u.conn.Close()
+	<-ex.uploaded
+	ex.unsent = nil
+	head := ex.head
+	ex.head = nil // once only
+	ex.marks = marks{dialling: u.c.p.now()}
+	fresh, err := u.c.establish(ex.origin, nil, httpOnly)
+	ex.dialledBy(fresh)
+	if err != nil {
+		var f *failure
+		errors.As(err, &f)
+		ex.server = netlog.Server{Address: fresh.dialled.address}
+		return u.fail(ex, f)
+	}
+	u.replace(fresh)
+	ex.server, ex.dialled = u.server(), u.dialled
+	ex.marks.ready = u.c.p.now()
+	ex.lastSent.Store(time.Now().UnixNano())
+	u.conn.SetReadDeadline(time.Now().Add(u.c.p.Timeouts.Answer))
+	u.conn.SetWriteDeadline(time.Now().Add(u.c.p.Timeouts.Answer))
+	if _, err := u.conn.Write(head); err != nil {
+		return u.fail(ex, u.c.fail(netlog.PhaseSend, err))
+	}
+	ex.marks.sent = u.c.p.now()
+	return true
+}
+
+// badHead is an answer whose head could not be read as HTTP. It is relayed as
+// it came, but not on a route, where it could hold what must be rewritten.
+func (u *upstream) badHead(ex *exchange, err error) bool {
+	var unreadable *wire.Unreadable
+	if !errors.As(err, &unreadable) {
+		if u.c.ctx.Err() == nil && (err == io.ErrUnexpectedEOF || err == io.EOF) {
+			err = failed(netlog.PhaseWait, netlog.CodeReset, "the server closed the connection in the answer's head")
+		}
+		return u.fail(ex, u.c.fail(netlog.PhaseWait, err))
+	}
+	ex.unparsed = true
+	if ex.origin.route != nil {
+		return u.fail(ex, failed(netlog.PhaseWait, netlog.CodeBadAnswer, "the answer is no HTTP: "+unreadable.Reason))
+	}
+	ex.receiving.frame(wire.Framing{Kind: wire.UntilClose}, answerTap(u.c.p.Keep, ""))
+	ex.receiving.take(u.answer.Raw, u.c.p.now())
+	u.out = append(u.out[:0], u.answer.Raw...)
+	return u.conclude(ex, u.relay(ex), false)
+}
+
+// informational relays and records a 1xx, which an HTTP/1.0 client does not get.
+func (u *upstream) informational(ex *exchange) bool {
+	ex.informational = append(ex.informational, netlog.Informational{Status: u.answer.Status, Headers: headers(u.answer.Fields)})
+	if ex.oldHTTP {
+		return true
+	}
+	u.out = u.answer.AppendForward(u.out[:0], wire.ForwardOptions{})
+	if err := u.toBrowser(u.out); err != nil {
+		return u.conclude(ex, u.browserGone(ex), false)
+	}
+	return true
+}
+
+// final relays the answer proper.
+func (u *upstream) final(ex *exchange) bool {
+	a := &u.answer
+	framing, err := a.Framing(ex.method)
+	if err != nil {
+		return u.badHead(ex, err)
+	}
+	if a.Status == http.StatusSwitchingProtocols && !ex.upgrade {
+		return u.fail(ex, failed(netlog.PhaseWait, netlog.CodeBadAnswer, "the server switched protocols without being asked to"))
+	}
+	if route := ex.origin.route; route != nil && route.Answer != nil {
+		route.Answer(a)
+	}
+	ex.response = response(a)
+	ex.response.Informational = ex.informational
+	if a.Status == http.StatusSwitchingProtocols {
+		return u.switchProtocols(ex)
+	}
+	contentType, _ := a.Fields.Get("content-type")
+	ex.receiving.frame(framing, answerTap(u.c.p.Keep, string(contentType)))
+	ex.receiving.unframed = ex.oldHTTP && framing.Kind == wire.ByChunks
+	goesOn := a.KeepAlive() && a.Minor > 0 && framing.Kind != wire.UntilClose
+	ex.again = !ex.last && framing.Kind != wire.UntilClose && (goesOn || u.c.origin == nil)
+	u.out = a.AppendForward(u.out[:0], wire.ForwardOptions{Dechunk: ex.oldHTTP, Close: !ex.again})
+	u.announce(ex, string(contentType))
+	f := u.relay(ex)
+	if f == nil && u.br.Buffered() > 0 {
+		goesOn = false // bytes behind the answer belong to no request
+	}
+	return u.conclude(ex, f, goesOn)
+}
+
+// announce writes the answer line: at once for an event stream, whose parts are
+// timed, and for any other answer whose body takes long.
+func (u *upstream) announce(ex *exchange, contentType string) {
+	if ex.receiving.whole {
+		return
+	}
+	head := *ex.response
+	line := func() { ex.entry.answer(&netlog.Answer{Time: ex.p.now(), Response: &head}) }
+	if media, _, _ := strings.Cut(contentType, ";"); strings.EqualFold(strings.TrimSpace(media), "text/event-stream") {
+		ex.receiving.tap.timed, ex.receiving.tap.since = true, ex.open.Time
+		line()
+		return
+	}
+	ex.answerLine = time.AfterFunc(answerAfter, line)
+}
+
+// relay sends what is in u.out and then the body, each piece as it comes.
+func (u *upstream) relay(ex *exchange) *failure {
+	limit := deadline{set: u.conn.SetReadDeadline, after: u.c.p.Timeouts.TunnelIdle}
+	for !ex.receiving.whole {
+		if u.br.Buffered() == 0 {
+			if err := u.flush(); err != nil {
+				return u.browserGone(ex)
+			}
+			limit.renew(time.Now())
+		}
+		if _, err := u.br.Peek(1); err != nil {
+			return u.brokeOff(ex, err)
+		}
+		piece, _ := u.br.Peek(u.br.Buffered())
+		n, err := ex.receiving.take(piece, u.c.p.now())
+		if err != nil {
+			u.br.Discard(n)
+			u.flush()
+			return failed(netlog.PhaseReceive, netlog.CodeBadAnswer, "the answer's chunks: "+err.Error())
+		}
+		if ex.receiving.whole {
+			ex.delivered.Store(true)
+		}
+		if err := u.pass(ex, piece[:n]); err != nil {
+			return u.browserGone(ex)
+		}
+		u.br.Discard(n)
+	}
+	ex.delivered.Store(true)
+	if err := u.flush(); err != nil {
+		return u.browserGone(ex)
+	}
+	return nil
+}
+
+// pass sends a piece of the body, with what is in u.out before it.
+func (u *upstream) pass(ex *exchange, piece []byte) error {
+	if ex.receiving.unframed {
+		piece = ex.receiving.content
+	}
+	if len(u.out) == 0 {
+		return u.toBrowser(piece)
+	}
+	u.out = append(u.out, piece...)
+	return u.flush()
+}
+
+// flush sends what is in u.out.
+func (u *upstream) flush() error {
+	if len(u.out) == 0 {
+		return nil
+	}
+	err := u.toBrowser(u.out)
+	u.out = u.out[:0]
+	return err
+}
+
+func (u *upstream) toBrowser(b []byte) error {
+	if len(b) == 0 {
+		return nil
+	}
+	u.writing.renew(time.Now())
+	_, err := u.c.conn.Write(b)
+	return err
+}
+
+// brokeOff is the end of the server's stream within the body, which for a body
+// that lasts until then is its own.
+func (u *upstream) brokeOff(ex *exchange, err error) *failure {
+	u.flush()
+	if u.c.ctx.Err() == nil && ex.receiving.kind == wire.UntilClose {
+		switch err {
+		case io.EOF:
+			ex.receiving.whole = true
+			ex.delivered.Store(true)
+			return nil
+		case io.ErrUnexpectedEOF: // TLS without a close_notify: it may be whole, nobody can tell
+			ex.delivered.Store(true)
+			return nil
+		}
+	}
+	if err == io.EOF || err == io.ErrUnexpectedEOF {
+		err = failed(netlog.PhaseReceive, netlog.CodeReset, "the server closed the connection before the answer's end")
+		if u.c.ctx.Err() != nil {
+			err = io.EOF
+		}
+	} else if errors.Is(err, syscall.ECONNRESET) {
+		u.reset = true
+	}
+	return u.c.fail(netlog.PhaseReceive, err)
+}
+
+// browserGone ends the work for a browser that takes no more.
+func (u *upstream) browserGone(ex *exchange) *failure {
+	phase := netlog.PhaseReceive
+	if ex.response == nil {
+		phase = netlog.PhaseWait
+	}
+	u.c.cancel(errClientGone)
+	return u.c.fail(phase, errClientGone)
+}
+
+// fail ends an exchange that has no answer: the browser gets our page, once its
+// request has been read for the log.
+func (u *upstream) fail(ex *exchange, f *failure) bool {
+	ex.abandon()
+	u.conn.Close() // so that sending ends too
+	<-ex.uploaded
+	if wanted(f) {
+		u.c.write(page(ex.method == http.MethodHead, f, ex.origin.route != nil))
+	}
+	return u.conclude(ex, f, false)
+}
+
+// wanted tells whether there is a browser to show the page for f to, and one
+// that has kept to the protocol.
+func wanted(f *failure) bool {
+	return f.Code != netlog.CodeClientGone && f.Code != netlog.CodeStopped && f.Code != netlog.CodeBadRequest
+}
+
+// conclude ends the exchange with f, nil when it went well, and leaves both
+// connections as they have to be. goesOn says whether the one to the server can
+// take another request; so does what it returns.
+func (u *upstream) conclude(ex *exchange, f *failure, goesOn bool) bool {
+	if f != nil {
+		goesOn = false
+		u.conn.Close()
+		ex.abandon()
+	}
+	<-ex.uploaded
+	if ex.unsent != nil {
+		goesOn, ex.again = false, false
+		if f == nil && !errors.As(ex.unsent, new(errUpstream)) {
+			f = u.c.fail(netlog.PhaseSend, ex.unsent)
+		}
+	}
+	ex.again = ex.again && f == nil
+	u.free(!goesOn)
+	u.release(ex, f)
+	ex.finish(f)
+	return goesOn
+}
+
+// release leaves the browser's connection to its next request, or makes it end:
+// the same way as the server's when the answer broke off, so that a broken answer
+// never ends cleanly.
+func (u *upstream) release(ex *exchange, f *failure) {
+	c := u.c
+	if ex.again && c.rest() {
+		c.conn.SetReadDeadline(time.Now().Add(c.p.Timeouts.Idle))
+		return
+	}
+	ex.again = false
+	begun := ex.response != nil || ex.unparsed
+	switch {
+	case f != nil && (begun || !wanted(f)), begun && !ex.receiving.whole:
+		if tcp, ok := c.tcp.Conn.(*net.TCPConn); ok && u.reset {
+			tcp.SetLinger(0)
+		}
+		c.tcp.Conn.Close()
+	default:
+		closeWrite(c.conn)
+		c.conn.SetReadDeadline(time.Now().Add(lingerTime))
+	}
+}

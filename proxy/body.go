@@ -1,0 +1,66 @@
+package proxy
+
+import (
+	"time"
+
+	"github.com/agentenv/netlog/netlog"
+	"github.com/agentenv/netlog/proxy/wire"
+)
+
+// A body follows the framing of one body as its bytes pass.
+type body struct {
+	kind   wire.FramingKind
+	left   int64 // of wire.Length
+	chunks wire.Chunked
+	tap    tap
+	whole  bool // its end has passed
+
+	unframed bool   // gather the content in content, for an HTTP/1.0 client
+	content  []byte // of the last take
+}
+
+// frame makes b follow a body that is delimited by f.
+func (b *body) frame(f wire.Framing, t tap) {
+	*b = body{kind: f.Kind, left: f.Length, tap: t}
+	b.whole = f.Kind == wire.None || f.Kind == wire.Length && f.Length == 0
+}
+
+// take says how many of p's bytes are the body's, and taps their content. It
+// takes nothing once the body is whole.
+func (b *body) take(p []byte, now time.Time) (n int, err error) {
+	b.content = b.content[:0]
+	switch {
+	case b.whole:
+		return 0, nil
+	case b.kind == wire.UntilClose:
+		b.tap.pass(p, now)
+		return len(p), nil
+	case b.kind == wire.Length:
+		n = int(min(int64(len(p)), b.left))
+		b.left -= int64(n)
+		b.whole = b.left == 0
+		b.tap.pass(p[:n], now)
+		return n, nil
+	}
+	for n < len(p) && !b.whole {
+		m, content, err := b.chunks.Next(p[n:])
+		n += m
+		b.tap.pass(content, now)
+		if b.unframed {
+			b.content = append(b.content, content...)
+		}
+		if err != nil {
+			return n, err
+		}
+		b.whole = b.chunks.Done()
+	}
+	return n, nil
+}
+
+// trailers are those of a chunked body, as the log has them.
+func (b *body) trailers() []netlog.Header {
+	if b.kind != wire.ByChunks {
+		return nil
+	}
+	return headers(b.chunks.Trailers())
+}

@@ -1,0 +1,344 @@
+package proxy
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/agentenv/netlog/netlog"
+	"github.com/agentenv/netlog/proxy/wire"
+)
+
+const (
+	browserBuffer = 16 << 10 // a TLS record
+	serverBuffer  = 32 << 10
+)
+
+// A client is one browser connection, read by one goroutine: run.
+type client struct {
+	p      *Proxy
+	number int64
+	addr   string
+	ctx    context.Context // ends with the connection, or when its work is given up
+	cancel context.CancelCauseFunc
+
+	tcp  *peeked       // as it was accepted
+	conn net.Conn      // tcp, or the TLS session over it
+	br   *bufio.Reader // reads conn
+	tls  *netlog.TLS   // of the session
+
+	origin      *origin     // of every request on it, inside a CONNECT
+	first       *early      // the connection for its first request, when it was made with the CONNECT
+	forbid      *failure    // what each of its requests is told
+	forbidAt    string      // the server's address, when that could not be used
+	refusedOurs func(error) // records a browser that turns out not to trust our certificate
+
+	served  bool         // a request has been read on it
+	req     wire.Request // the head being served
+	target  wire.Target  // of req; zero when it could not be read
+	current *exchange    // that no upstream connection owns yet
+	ups     []*upstream  // its connections to servers, the last used last
+	upsRun  sync.WaitGroup
+
+	mu       sync.Mutex
+	busy     bool // between a request's first byte and its end, or in a CONNECT
+	stopping bool // to be closed as soon as it is not busy
+}
+
+func newClient(p *Proxy, conn net.Conn) *client {
+	c := &client{p: p, number: p.clients.Add(1), addr: conn.RemoteAddr().String()}
+	c.ctx, c.cancel = context.WithCancelCause(context.Background())
+	c.tcp = &peeked{Conn: conn}
+	c.use(c.tcp)
+	return c
+}
+
+// use makes conn the connection that requests are read from.
+func (c *client) use(conn net.Conn) {
+	c.conn = conn
+	c.br = bufio.NewReaderSize(conn, browserBuffer)
+}
+
+func (c *client) run() {
+	defer c.p.remove(c)
+	defer c.upsRun.Wait()
+	defer c.tcp.Close()
+	defer c.cancel(nil)
+	defer c.recovered("serving a browser")
+	c.serve()
+	c.conn.Close()
+}
+
+// recovered keeps a fault of ours to the connection that met it.
+func (c *client) recovered(doing string) {
+	if fault := recover(); fault != nil {
+		c.p.fault(doing, fault)
+		c.cancel(errFault)
+		if c.current != nil {
+			c.current.finish(errFault)
+		}
+	}
+}
+
+func (p *Proxy) fault(doing string, fault any) {
+	p.Logger.Error("a fault of the proxy's own", "doing", doing, "fault", fmt.Sprint(fault), "stack", string(debug.Stack()))
+}
+
+// serve takes one request after the other until the connection has to be closed.
+func (c *client) serve() {
+	for c.awaitRequest() {
+		c.conn.SetReadDeadline(time.Now().Add(c.p.Timeouts.ClientHead))
+		err := wire.ReadRequest(c.br, &c.req, headLimit)
+		c.conn.SetReadDeadline(time.Time{})
+		if err != nil {
+			c.refuseHead(err)
+			return
+		}
+		c.served = true
+		if !c.handle(c.p.now()) || !c.rest() {
+			return
+		}
+	}
+}
+
+// awaitRequest waits for a request's first byte.
+func (c *client) awaitRequest() bool {
+	limit := c.p.Timeouts.Idle // browsers hold connections that they may come to use
+	if c.origin == nil && !c.served {
+		limit = c.p.Timeouts.ClientHead
+	}
+	c.conn.SetReadDeadline(time.Now().Add(limit))
+	if _, err := c.br.Peek(1); err != nil {
+		c.silent(err)
+		return false
+	}
+	return c.work()
+}
+
+// silent records an intercepted connection that ended before any request because
+// the browser would not have our certificate, which some say only now.
+func (c *client) silent(err error) {
+	if c.refusedOurs != nil && !c.served && refusedCertificate(err) {
+		c.refusedOurs(err)
+	}
+}
+
+// work marks the connection as busy; false when it is to be closed instead.
+func (c *client) work() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.busy = !c.stopping
+	return c.busy
+}
+
+// rest marks it as between requests; false when it is to be closed.
+func (c *client) rest() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.busy = false
+	return !c.stopping
+}
+
+// closeIfIdle closes the connection now or, when it is busy, at its next rest.
+func (c *client) closeIfIdle() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.stopping = true
+	if !c.busy {
+		c.cancel(errStopped)
+		c.tcp.Conn.Close()
+	}
+}
+
+// hangUp is the browser's half of a server's closing an idle connection.
+func (c *client) hangUp() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.busy {
+		c.stopping = true
+		c.conn.Close()
+	}
+}
+
+// kill ends whatever the connection is doing.
+func (c *client) kill() {
+	c.cancel(errStopped)
+	c.tcp.Conn.Close()
+}
+
+// refuseHead answers a head that could not be read.
+func (c *client) refuseHead(err error) {
+	var bad *wire.Refusal
+	f := &failure{}
+	switch {
+	case errors.As(err, &bad):
+		f = refusal(netlog.RefusedCode(bad.Code), bad.Status, bad.Reason)
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		f = refusal(netlog.RefusedTimeout, http.StatusRequestTimeout, "the request's head did not come in time")
+	default:
+		return // it went away before there was a request
+	}
+	c.target = wire.Target{}
+	ex := c.newExchange(c.blame(), c.p.now())
+	c.turnDown(ex, f)
+}
+
+// blame is the origin of a request whose head says nothing usable.
+func (c *client) blame() *origin {
+	if c.origin != nil {
+		return c.origin
+	}
+	o := &origin{scheme: "http", port: 80, host: "invalid", via: netlog.ViaPlain}
+	if addr, err := netip.ParseAddrPort(c.tcp.LocalAddr().String()); err == nil {
+		o.host, o.port = addr.Addr().String(), addr.Port()
+	}
+	return o
+}
+
+// handle serves the request whose head was read at the given time. It says
+// whether the connection can take another.
+func (c *client) handle(at time.Time) bool {
+	t, err := wire.ParseTarget(c.req.Method, c.req.Target)
+	c.target = t
+	if err == nil && t.Host != "" {
+		t.Host, err = canonical(t.Host)
+	}
+	if err == nil && t.Userinfo && c.origin != nil {
+		err = errors.New("a user name in the URL of a request inside a CONNECT")
+	}
+	if err != nil {
+		return c.turnDown(c.newExchange(c.blame(), at), refusal(netlog.RefusedBadRequest, http.StatusBadRequest, err.Error()))
+	}
+	switch {
+	case c.origin != nil:
+		return c.handleInside(t, at)
+	case t.Form == wire.AuthorityForm:
+		c.connect(t, at)
+		return false
+	case t.Form == wire.AbsoluteForm:
+		return c.handlePlain(t, at)
+	}
+	return c.handleOwn(at)
+}
+
+// handleInside serves a request on a connection that a CONNECT made.
+func (c *client) handleInside(t wire.Target, at time.Time) bool {
+	if t.Form == wire.AuthorityForm {
+		f := refusal(netlog.RefusedBadRequest, http.StatusBadRequest, "a CONNECT inside a CONNECT")
+		return c.turnDown(c.newExchange(c.origin, at), f)
+	}
+	if f := c.admits(c.origin, &c.req, t); f != nil {
+		return c.turnDown(c.newExchange(c.origin, at), f)
+	}
+	if c.forbid != nil {
+		ex := c.newExchange(c.origin, at)
+		ex.server.Address = c.forbidAt
+		return c.turnDown(ex, c.forbid)
+	}
+	return c.exchange(c.newExchange(c.origin, at), wire.ForwardOptions{})
+}
+
+// handlePlain serves an http:// request.
+func (c *client) handlePlain(t wire.Target, at time.Time) bool {
+	target := Target{Host: t.Host, Port: t.Port, Scheme: "http"}
+	d := Decision{}
+	if t.Scheme == "http" {
+		d = c.p.Policy(target)
+	}
+	o, err := newOrigin(target, t.Host, t.Port, netlog.ViaPlain, d)
+	if err != nil {
+		o, _ = newOrigin(target, t.Host, t.Port, netlog.ViaPlain, Decision{})
+		return c.turnDown(c.newExchange(o, at), failed(netlog.PhaseProxy, netlog.CodeInternal, err.Error()))
+	}
+	ex := c.newExchange(o, at)
+	switch {
+	case t.Scheme != "http":
+		return c.turnDown(ex, refusal(netlog.RefusedBadRequest, http.StatusBadRequest, "an https:// URL asked of an http:// proxy: it needs a CONNECT"))
+	case d.Action == Refuse:
+		return c.turnDown(ex, forbidden(d))
+	}
+	if f := c.admits(o, &c.req, t); f != nil {
+		return c.turnDown(ex, f)
+	}
+	forward := wire.ForwardOptions{Target: t.Path}
+	if c.req.Fields.Count("host") == 0 {
+		forward.Host = []byte(o.authority()) // an HTTP/1.0 request's target named it
+	}
+	return c.exchange(ex, forward)
+}
+
+// handleOwn answers a request for the proxy itself, which is not logged, and
+// turns down one whose Host is another's.
+func (c *client) handleOwn(at time.Time) bool {
+	if !c.isForUs() {
+		o := c.blame()
+		host, _ := c.req.Fields.Get("host")
+		ex := c.newExchange(o, at)
+		return c.turnDown(ex, misdirected(string(host), o.authority()))
+	}
+	c.write(own(string(c.req.Method) == http.MethodHead))
+	c.linger()
+	return false
+}
+
+// isForUs tells whether an origin-form request's Host is an address that the
+// proxy listens on.
+func (c *client) isForUs() bool {
+	value, ok := c.req.Fields.Get("host")
+	if !ok {
+		return true
+	}
+	host, port, err := wire.SplitHostPort(string(value), 80)
+	if err != nil {
+		return false
+	}
+	if host == "localhost" {
+		host = "127.0.0.1"
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && c.p.isOwn(netip.AddrPortFrom(ip, port))
+}
+
+// turnDown ends an exchange that goes no further with the proxy's own page. It
+// always answers false: the connection takes no other request.
+func (c *client) turnDown(ex *exchange, f *failure) bool {
+	if f.Code == netlog.CodeClientGone || f.Code == netlog.CodeStopped {
+		ex.finish(f)
+		return false
+	}
+	ex.drain()
+	ex.finish(f)
+	c.write(page(ex.method == http.MethodHead, f, ex.origin.route != nil))
+	c.linger()
+	return false
+}
+
+// write sends a page of our own.
+func (c *client) write(b []byte) {
+	c.conn.SetWriteDeadline(time.Now().Add(c.p.Timeouts.ClientHead))
+	c.conn.Write(b)
+}
+
+// What is read of a browser that still sends when its answer is written, so that
+// closing does not reset the connection before it has read that (RFC 9112 §9.6).
+const (
+	lingerTime  = 2 * time.Second
+	lingerBytes = 256 << 10
+)
+
+func (c *client) linger() {
+	if closeWrite(c.conn) != nil {
+		return
+	}
+	c.conn.SetReadDeadline(time.Now().Add(lingerTime))
+	io.CopyN(io.Discard, c.br, lingerBytes)
+}

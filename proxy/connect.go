@@ -1,0 +1,234 @@
+package proxy
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/agentenv/netlog/netlog"
+	"github.com/agentenv/netlog/proxy/wire"
+)
+
+// established is how a CONNECT is granted.
+const established = "HTTP/1.1 200 Connection established\r\n\r\n"
+
+// connect serves a CONNECT, whose head was read at the given time.
+func (c *client) connect(t wire.Target, at time.Time) {
+	target := Target{Host: t.Host, Port: t.Port, Scheme: "https"}
+	d := c.p.Policy(target)
+	switch {
+	case d.Action == Refuse:
+		c.denyTunnel(c.newTunnel(hostPort(t.Host, t.Port), netlog.ViaTunnel, at), forbidden(d))
+		return
+	case d.Action == TunnelThrough, c.p.Leaf == nil:
+		c.connectTunnel(c.newTunnel(hostPort(t.Host, t.Port), netlog.ViaTunnel, at), target)
+		return
+	}
+	if _, err := c.conn.Write([]byte(established)); err != nil {
+		return
+	}
+	c.unread()
+	c.afterConnect(target, d, at)
+}
+
+// unread gives back to the connection what was read of it behind the CONNECT's
+// head: a browser may send its ClientHello without waiting.
+func (c *client) unread() {
+	rest, _ := c.br.Peek(c.br.Buffered())
+	c.tcp.ahead = append(append([]byte(nil), rest...), c.tcp.ahead...)
+	c.br.Reset(c.tcp)
+}
+
+// denyTunnel ends a tunnel that does not come to be with our page.
+func (c *client) denyTunnel(t *tunnel, f *failure) {
+	t.finish(f)
+	if wanted(f) {
+		c.write(page(false, f, false))
+		c.linger()
+	}
+}
+
+// connectTunnel grants the CONNECT once the server is connected.
+func (c *client) connectTunnel(t *tunnel, target Target) {
+	c.unread()
+	d, f := c.dialWatched(&t.marks, target)
+	if f != nil {
+		t.server.Address = d.address
+		c.denyTunnel(t, f)
+		return
+	}
+	if _, err := c.conn.Write([]byte(established)); err != nil {
+		d.conn.Close()
+		t.server.Address = d.address
+		t.finish(failed(netlog.PhaseSend, netlog.CodeClientGone, errClientGone.Error()))
+		return
+	}
+	c.tunnelTo(t, d)
+}
+
+// dialWatched dials target while a browser that goes away ends that.
+func (c *client) dialWatched(m *marks, target Target) (*dialled, *failure) {
+	m.dialling = c.p.now()
+	watch := c.watch()
+	d, err := c.p.dial(c.ctx, target.Host, target.Port)
+	watch.stop()
+	m.lookup, m.resolved, m.connected = d.lookup, d.resolved, d.connected
+	if err != nil {
+		return d, c.fail(netlog.PhaseConnect, err)
+	}
+	return d, nil
+}
+
+// watch ends the connection's work when the browser goes away before it is read again.
+func (c *client) watch() *lookout {
+	return lookOut(c.tcp, func(err error) {
+		if err != nil {
+			c.cancel(errClientGone)
+		}
+	})
+}
+
+// closeWith closes conn when the connection's work ends.
+func closeWith(c *client, conn *peeked) (stop func() bool) {
+	return context.AfterFunc(c.ctx, func() { conn.Conn.Close() })
+}
+
+// An early is a connection to the server that is made while the browser has
+// still to say what it wants to do with it.
+type early struct {
+	c     *client
+	to    Target
+	spoke atomic.Bool // the server has sent something
+
+	done  chan struct{} // closed when what follows is there
+	conn  *dialled
+	err   error
+	watch *lookout // looks for a server that speaks first
+}
+
+// dialEarly starts to connect to target or, if it is routed, to its route. A
+// server that speaks before the browser does (ssh, smtp) wakes the browser's reader.
+func (c *client) dialEarly(target Target, d Decision) *early {
+	e := &early{c: c, to: target, done: make(chan struct{})}
+	if d.Action == RouteTo && d.Route != nil {
+		if host, port, err := wire.SplitHostPort(d.Route.Address, routePort(d.Route)); err == nil {
+			e.to.Host, e.to.Port = host, port
+		}
+	}
+	go e.dial()
+	return e
+}
+
+func (e *early) dial() {
+	defer close(e.done)
+	e.conn, e.err = e.c.p.dial(e.c.ctx, e.to.Host, e.to.Port)
+	if e.err != nil {
+		return
+	}
+	e.watch = lookOut(e.conn.conn, func(err error) {
+		if err == nil {
+			e.spoke.Store(true)
+			e.c.tcp.SetReadDeadline(past)
+		}
+	})
+}
+
+// settle waits for the connection and ends the look at it.
+func (e *early) settle() (*dialled, error) {
+	<-e.done
+	if e.watch != nil {
+		e.watch.stop()
+	}
+	return e.conn, e.err
+}
+
+// settleFor is settle for o's requests, which may turn out to go elsewhere.
+func (e *early) settleFor(o *origin) (*dialled, error) {
+	if e.to.Host == o.dialHost && e.to.Port == o.dialPort {
+		return e.settle()
+	}
+	e.drop()
+	return e.c.p.dial(e.c.ctx, o.dialHost, o.dialPort)
+}
+
+// drop closes the connection that nobody came to need.
+func (e *early) drop() {
+	if d, err := e.settle(); err == nil {
+		d.conn.Close()
+	}
+}
+
+// afterConnect finds out from the first bytes what the connection is used for:
+// TLS, HTTP, or anything else, which is tunnelled. An entry is begun only when
+// there is something to tell: its requests are a decrypted CONNECT's record.
+func (c *client) afterConnect(target Target, d Decision, at time.Time) {
+	e := c.dialEarly(target, d)
+	c.tcp.SetReadDeadline(time.Now().Add(c.p.Timeouts.ClientHead))
+	kind, err := c.firstBytes(e)
+	c.tcp.SetReadDeadline(time.Time{})
+	if err != nil {
+		// A browser that goes away here had the connection only in store.
+		if isTimeout(err) {
+			t := c.newTunnel(hostPort(target.Host, target.Port), netlog.ViaMITM, at)
+			t.finish(failed(netlog.PhaseClientTLS, netlog.CodeTimeout, "the browser sent nothing after its CONNECT"))
+		}
+		c.cancel(errClientGone)
+		e.drop()
+		return
+	}
+	switch kind {
+	case speaksTLS:
+		c.intercept(target, d, e, at)
+	case speaksHTTP:
+		c.plainInside(target, e)
+	default:
+		c.lateTunnel(c.newTunnel(hostPort(target.Host, target.Port), netlog.ViaTunnel, at), e)
+	}
+}
+
+// plainInside serves http:// requests that came through a CONNECT, as ws:// does.
+func (c *client) plainInside(target Target, e *early) {
+	target.Scheme = "http"
+	d := c.p.Policy(target)
+	o, err := newOrigin(target, target.Host, target.Port, netlog.ViaPlain, d)
+	switch {
+	case err != nil:
+		c.forbid = failed(netlog.PhaseProxy, netlog.CodeInternal, err.Error())
+	case d.Action == Refuse:
+		c.forbid = forbidden(d)
+	}
+	if c.forbid != nil {
+		o, _ = newOrigin(target, target.Host, target.Port, netlog.ViaPlain, Decision{})
+		e.drop()
+	} else {
+		c.first = e
+	}
+	o.named = !isAddress(target.Host)
+	c.origin, c.served = o, false
+	c.serve()
+	if c.first != nil {
+		c.first.drop()
+	}
+}
+
+// lateTunnel relays a connection that turned out not to be one to look into.
+func (c *client) lateTunnel(t *tunnel, e *early) {
+	t.marks.dialling = t.open.Time
+	watch := c.watch()
+	d, err := e.settle()
+	watch.stop()
+	t.marks.lookup, t.marks.resolved, t.marks.connected = d.lookup, d.resolved, d.connected
+	if err != nil {
+		t.server.Address = d.address
+		t.finish(c.fail(netlog.PhaseConnect, err))
+		return
+	}
+	c.tunnelTo(t, d)
+}
+
+func routePort(r *Route) uint16 {
+	if r.TLS {
+		return 443
+	}
+	return 80
+}

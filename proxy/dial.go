@@ -1,0 +1,161 @@
+package proxy
+
+import (
+	"context"
+	"net"
+	"net/netip"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/agentenv/netlog/netlog"
+)
+
+// A dialled is a new connection and what making it took.
+type dialled struct {
+	conn      *peeked
+	address   string // ip:port
+	began     time.Time
+	lookup    bool      // a name had to be resolved
+	resolved  time.Time // when it was; zero when it was not
+	connected time.Time
+	secured   time.Time // when the TLS handshake was over; zero without
+}
+
+// figures is what the log says of a connection in its first exchange.
+func (d *dialled) figures() *netlog.Dialled {
+	f := &netlog.Dialled{Time: d.began, DNS: netlog.Absent, Connect: netlog.Absent, TLS: netlog.Absent}
+	tcp := d.began
+	if !d.resolved.IsZero() {
+		f.DNS = micros(d.began, d.resolved)
+		tcp = d.resolved
+	}
+	last := d.connected
+	if !d.secured.IsZero() {
+		f.TLS = micros(d.connected, d.secured)
+		last = d.secured
+	}
+	f.Connect = micros(tcp, last)
+	return f
+}
+
+func micros(from, to time.Time) int64 { return to.Sub(from).Microseconds() }
+
+// dial connects to host, a name or an address, within the time limit. It never
+// connects to the proxy itself.
+func (p *Proxy) dial(ctx context.Context, host string, port uint16) (*dialled, error) {
+	ctx, cancel := context.WithTimeout(ctx, p.Timeouts.Dial)
+	defer cancel()
+	d := &dialled{began: p.now()}
+	conn, err := p.connectTo(ctx, d, host, port)
+	if err != nil {
+		return d, err
+	}
+	d.connected = p.now()
+	d.address = conn.RemoteAddr().String()
+	if addr, err := netip.ParseAddrPort(d.address); err == nil && p.isOwn(addr) {
+		conn.Close()
+		return d, errOwnAddress
+	}
+	d.conn = &peeked{Conn: conn}
+	return d, nil
+}
+
+func (p *Proxy) connectTo(ctx context.Context, d *dialled, host string, port uint16) (net.Conn, error) {
+	hostport := net.JoinHostPort(host, strconv.Itoa(int(port)))
+	if p.Dial != nil {
+		return p.Dial(ctx, "tcp", hostport)
+	}
+	addrs, err := p.resolve(ctx, d, host)
+	if err != nil {
+		return nil, err
+	}
+	var first error
+	for i, ip := range addrs {
+		addr := netip.AddrPortFrom(ip, port)
+		d.address = addr.String()
+		if p.isOwn(addr) {
+			return nil, errOwnAddress
+		}
+		conn, err := dialOne(ctx, addr, len(addrs)-i)
+		if err == nil {
+			return conn, nil
+		}
+		if first == nil {
+			first = err
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return nil, first
+}
+
+// dialOne gives one address its share of the time that is left, so that a
+// silent one does not use up what the others need.
+func dialOne(ctx context.Context, addr netip.AddrPort, left int) (net.Conn, error) {
+	if deadline, ok := ctx.Deadline(); ok && left > 1 {
+		share := max(time.Until(deadline)/time.Duration(left), 2*time.Second)
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, share)
+		defer cancel()
+	}
+	var dialer net.Dialer
+	return dialer.DialContext(ctx, "tcp", addr.String())
+}
+
+// resolve gives the addresses of host. Names under localhost are loopback
+// without asking anybody, as browsers have it (RFC 6761 §6.3).
+func (p *Proxy) resolve(ctx context.Context, d *dialled, host string) ([]netip.Addr, error) {
+	if ip, err := netip.ParseAddr(host); err == nil {
+		return []netip.Addr{ip.Unmap()}, nil
+	}
+	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
+		return []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1}), netip.IPv6Loopback()}, nil
+	}
+	d.lookup = true
+	addrs, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	if err != nil {
+		return nil, err
+	}
+	d.resolved = p.now()
+	for i := range addrs {
+		addrs[i] = addrs[i].Unmap()
+	}
+	return addrs, nil
+}
+
+// isOwn tells whether addr is where this proxy listens.
+func (p *Proxy) isOwn(addr netip.AddrPort) bool {
+	ip := addr.Addr().Unmap().WithZone("")
+	p.mu.Lock()
+	own := p.own
+	p.mu.Unlock()
+	for _, listening := range own {
+		if listening.Port() != addr.Port() {
+			continue
+		}
+		at := listening.Addr().Unmap()
+		if at == ip || at.IsUnspecified() && isLocal(ip) || ip.IsUnspecified() {
+			return true
+		}
+	}
+	return false
+}
+
+// isLocal tells whether ip is an address of this machine.
+func isLocal(ip netip.Addr) bool {
+	if ip.IsLoopback() || ip.IsUnspecified() {
+		return true
+	}
+	addrs, err := net.InterfaceAddrs()
+	if err != nil {
+		return false
+	}
+	for _, a := range addrs {
+		if prefix, err := netip.ParsePrefix(a.String()); err == nil && prefix.Addr().Unmap() == ip {
+			return true
+		}
+	}
+	return false
+}

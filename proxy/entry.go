@@ -1,0 +1,85 @@
+package proxy
+
+import (
+	"sync"
+	"time"
+
+	"github.com/agentenv/netlog/netlog"
+)
+
+// openWithin is how long after its head an open line is written at the latest.
+const openWithin = 100 * time.Millisecond
+
+// An entry is the two lines of an exchange or a tunnel. Its open line is written
+// when its owner says so or when its time has come, and its end line once.
+type entry struct {
+	p *Proxy
+
+	mu     sync.Mutex
+	open   netlog.Open // complete but for the request's body and trailers
+	id     int64
+	opened bool // the open line is written
+	whole  bool // and has the request's body
+	ended  bool
+	timer  *time.Timer
+}
+
+// begin starts the time within which the open line is written.
+func (e *entry) begin() {
+	e.timer = time.AfterFunc(openWithin, e.writeOpen)
+}
+
+// writeOpen writes the open line, unless it is written.
+func (e *entry) writeOpen() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.writeOpenLocked()
+}
+
+func (e *entry) writeOpenLocked() {
+	if e.opened || e.ended {
+		return
+	}
+	e.opened = true
+	e.timer.Stop()
+	e.id = e.p.Log.Open(&e.open)
+}
+
+// know takes what became known of the request's body. It writes the open line
+// with it, or else returns it for the end line.
+func (e *entry) know(body *netlog.Body, trailers []netlog.Header) *netlog.Request {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.whole {
+		return nil
+	}
+	if e.opened {
+		return &netlog.Request{Body: body, Trailers: trailers}
+	}
+	e.open.Request.Body, e.open.Request.Trailers = body, trailers
+	e.whole = true
+	e.writeOpenLocked()
+	return nil
+}
+
+// answer writes the answer line, unless the entry has ended.
+func (e *entry) answer(a *netlog.Answer) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.ended {
+		e.writeOpenLocked()
+		e.p.Log.Answer(e.id, a)
+	}
+}
+
+// end writes the end line; only the first call does.
+func (e *entry) end(end *netlog.End) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.ended {
+		return
+	}
+	e.writeOpenLocked()
+	e.ended = true
+	e.p.Log.End(e.id, end)
+}

@@ -1,0 +1,158 @@
+package proxy
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/agentenv/netlog/netlog"
+	"github.com/agentenv/netlog/proxy/wire"
+)
+
+// An exchange is one request and its answer. It is owned by the goroutine that
+// reads the browser until an upstream connection takes it, and then by the one
+// that reads the server; its owner alone ends it.
+type exchange struct {
+	entry
+	c       *client
+	origin  *origin
+	method  string
+	oldHTTP bool // an HTTP/1.0 request: no 1xx, no chunks
+	last    bool // the browser means to send no other request on its connection
+	upgrade bool // the request asks for another protocol
+	expects bool // it expects a 100
+	marks   marks
+
+	// The request's side, of the goroutine that reads the browser until uploaded.
+	head      []byte // as it goes up, when it may be sent once more; nil: not so
+	sending   body
+	lastSent  atomic.Int64  // when some of it went up last, in nanoseconds since 1970
+	uploaded  chan struct{} // closed when no more of it comes
+	unsent    error         // what kept the rest from going up; read after uploaded
+	abandoned atomic.Bool   // it goes nowhere any more and is read for the log alone
+
+	// The answer's side, of the owner.
+	informational []netlog.Informational
+	response      *netlog.Response // nil: there was no answer
+	receiving     body
+	answerLine    *time.Timer
+	delivered     atomic.Bool   // nothing but the end line is to come: the browser may close
+	switched      chan struct{} // closed when the answer is a 101
+	splice        *splice       // what that made of it
+	socket        *netlog.WebSocket
+	unparsed      bool
+	server        netlog.Server
+	dialled       *dialled      // the connection's making, in its first exchange
+	again         bool          // the browser's connection can take another request; read after done
+	done          chan struct{} // closed when the end line is written
+	closeDone     sync.Once
+}
+
+// newExchange is the exchange of the head in c.req, read at the given time. Its
+// open line is on its way.
+func (c *client) newExchange(o *origin, at time.Time) *exchange {
+	r := &c.req
+	ex := &exchange{
+		c: c, origin: o,
+		method:   string(r.Method),
+		oldHTTP:  r.Minor == 0,
+		last:     !r.KeepAlive() || r.Minor == 0,
+		upgrade:  r.Minor > 0 && r.Fields.HasToken("connection", "upgrade") && r.Fields.Count("upgrade") > 0,
+		expects:  r.Fields.HasToken("expect", "100-continue"),
+		uploaded: make(chan struct{}),
+		switched: make(chan struct{}),
+		done:     make(chan struct{}),
+	}
+	ex.p = c.p
+	url, target := c.url(o)
+	ex.open = netlog.Open{
+		Time: at, Kind: netlog.KindExchange, Via: o.via, Site: o.site(),
+		Client: c.addr, Connection: c.number,
+		Request: request(r, url, target),
+	}
+	ex.begin()
+	c.current = ex
+	return ex
+}
+
+// url is the URL of the request in c.req, and its exact target when that says more.
+func (c *client) url(o *origin) (url, target string) {
+	base := o.scheme + "://" + o.authority()
+	raw := string(c.req.Target)
+	switch {
+	case c.target.Path == nil: // not to be read as one
+		return base + "/", raw
+	case string(c.target.Path) == "*":
+		return base + "/", raw
+	}
+	path := wire.EscapeURL(c.target.Path)
+	url = base + path
+	switch {
+	case raw == path, raw == url:
+		return url, ""
+	case c.target.Userinfo && path == string(c.target.Path):
+		return url, ""
+	case c.target.Userinfo: // never logged
+		return url, string(c.target.Path)
+	}
+	return url, raw
+}
+
+// drainTime is how long the body of a request that goes nowhere is read for the
+// log. A browser that waits for a 100 is expected to wait for one second only
+// (RFC 9110 §10.1.1 lets it send without one).
+func (ex *exchange) drainTime() time.Duration {
+	if ex.expects {
+		return 2 * time.Second
+	}
+	return 10 * time.Second
+}
+
+// abandon says that the request goes nowhere any more: what still comes of its
+// body is only for the log.
+func (ex *exchange) abandon() {
+	if !ex.abandoned.Swap(true) {
+		ex.c.conn.SetReadDeadline(time.Now().Add(ex.drainTime()))
+	}
+}
+
+// allSent tells whether the whole request has gone up.
+func (ex *exchange) allSent() bool {
+	select {
+	case <-ex.uploaded:
+		return ex.unsent == nil
+	default:
+		return false
+	}
+}
+
+// finish ends the exchange: with f as what broke it, or nil when it went well.
+func (ex *exchange) finish(f *failure) {
+	if ex.answerLine != nil {
+		ex.answerLine.Stop()
+	}
+	end := &netlog.End{Time: ex.p.now(), ClientTLS: ex.c.tls, WebSocket: ex.socket, Unparsed: ex.unparsed}
+	end.Timings = ex.marks.timings(ex.open.Time, end.Time)
+	if ex.response != nil {
+		ex.response.Body = ex.receiving.tap.body()
+		ex.response.Trailers = ex.receiving.trailers()
+		ex.response.Complete = f == nil && ex.receiving.whole
+		end.Response = ex.response
+	}
+	if ex.server.Address != "" {
+		if ex.dialled != nil {
+			ex.server.Dialled = ex.dialled.figures()
+		}
+		end.Server = &ex.server
+	}
+	switch {
+	case f == nil:
+	case f.refused != nil:
+		end.Refused = f.refused
+	default:
+		end.Failed = &f.Failed
+	}
+	end.Request = ex.know(ex.sending.tap.body(), ex.sending.trailers())
+	ex.end(end)
+	ex.closeDone.Do(func() { close(ex.done) })
+}

@@ -1,0 +1,180 @@
+package proxy
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"time"
+
+	"github.com/agentenv/netlog/netlog"
+	"github.com/agentenv/netlog/proxy/hello"
+)
+
+// clientKey is the context key of the client whose handshake it is.
+type clientKey struct{}
+
+// browserTLS is the configuration of every session with a browser; nil without
+// leaves. The connection, not the configuration, knows the name.
+func browserTLS(leaf func(string) (*tls.Certificate, error)) *tls.Config {
+	if leaf == nil {
+		return nil
+	}
+	return &tls.Config{
+		GetCertificate: func(h *tls.ClientHelloInfo) (*tls.Certificate, error) {
+			return leaf(h.Context().Value(clientKey{}).(*client).origin.host)
+		},
+		NextProtos:                  httpOnly,
+		MinVersion:                  tls.VersionTLS12,
+		DynamicRecordSizingDisabled: true, // what passes is relayed in the pieces that it came in
+	}
+}
+
+// intercept decrypts what the browser sends and serves its requests, once the
+// server's own handshake is over: by it goes what the browser is offered.
+func (c *client) intercept(target Target, d Decision, e *early, at time.Time) {
+	pair := func(via netlog.Via) *tunnel { return c.newTunnel(hostPort(target.Host, target.Port), via, at) }
+	offered, err := c.clientHello()
+	if err != nil {
+		e.drop()
+		pair(netlog.ViaMITM).finish(c.fail(netlog.PhaseClientTLS, err))
+		return
+	}
+	o, err := newOrigin(target, target.Host, target.Port, netlog.ViaMITM, d)
+	if err == nil {
+		d, err = c.nameOf(o, offered.ServerName, d)
+	}
+	switch {
+	case err != nil:
+		e.drop()
+		c.tcp.Write(unrecognizedName)
+		pair(netlog.ViaMITM).finish(c.fail(netlog.PhaseClientTLS, err))
+		return
+	case d.Action == TunnelThrough:
+		c.lateTunnel(pair(netlog.ViaTunnel), e)
+		return
+	}
+	c.connectUp(o, e, offered.ALPN)
+	if err := c.handshake(o); err != nil {
+		f := handshakeFailure(c, err)
+		c.cancel(errClientGone)
+		pair(netlog.ViaMITM).finish(f)
+		return
+	}
+	// Some browsers say only behind the handshake that they don't trust us.
+	c.refusedOurs = func(err error) { pair(netlog.ViaMITM).finish(handshakeFailure(c, err)) }
+	if c.rest() {
+		c.serve()
+	}
+	c.conn.Close()
+}
+
+// unrecognizedName is the alert for a name that the connection is not for
+// (RFC 6066 §3).
+var unrecognizedName = []byte{21, 3, 3, 0, 2, 2, 112}
+
+// nameOf gives the connection its one name: the CONNECT's or, where that is an
+// address, the one in the ClientHello, which the policy must allow too.
+func (c *client) nameOf(o *origin, sni string, d Decision) (Decision, error) {
+	if sni == "" {
+		return d, nil
+	}
+	name, err := canonicalSNI(sni)
+	if err != nil || name != o.host && !isAddress(o.host) {
+		return d, refusalClosed(netlog.RefusedMisdirected, "the TLS handshake is for another name than the CONNECT")
+	}
+	if name == o.host {
+		return d, nil
+	}
+	d = c.p.Policy(Target{Host: name, Port: o.port, Scheme: o.scheme})
+	if d.Action == Refuse {
+		f := forbidden(d)
+		return d, refusalClosed(f.refused.Code, f.Reason)
+	}
+	o.host, o.verify = name, name
+	if d.Action == RouteTo && d.Route != nil {
+		return d, o.routeTo(d.Route)
+	}
+	return d, nil
+}
+
+// refusalClosed is a refusal that the browser sees only as a closed connection.
+func refusalClosed(code netlog.RefusedCode, reason string) *failure {
+	return refusal(code, 0, reason)
+}
+
+// clientHello looks at the browser's ClientHello, which stays unread.
+func (c *client) clientHello() (hello.ClientHello, error) {
+	c.tcp.SetReadDeadline(time.Now().Add(c.p.Timeouts.TLS))
+	defer c.tcp.SetReadDeadline(time.Time{})
+	for {
+		h, err := hello.Client(c.tcp.ahead)
+		if err == nil {
+			return h, nil
+		}
+		if !errors.Is(err, hello.ErrShort) {
+			return h, failed(netlog.PhaseClientTLS, netlog.CodeBadRequest, err.Error())
+		}
+		if err := c.tcp.look(); err != nil {
+			if isTimeout(err) {
+				return h, err
+			}
+			return h, failed(netlog.PhaseClientTLS, netlog.CodeClientGone, errClientGone.Error())
+		}
+	}
+}
+
+// connectUp makes the connection to the server ready for requests, or keeps why
+// it can't be: each request is then told.
+func (c *client) connectUp(o *origin, e *early, offered []string) {
+	watch := c.watch()
+	defer watch.stop()
+	c.origin = o
+	tcp, err := e.settleFor(o)
+	if err != nil {
+		c.forbid, c.forbidAt = c.fail(netlog.PhaseConnect, err), tcp.address
+		return
+	}
+	var alpn []string
+	if offered != nil {
+		alpn = httpOnly
+	}
+	u, err := c.establish(o, tcp, alpn)
+	if err != nil {
+		c.forbid, c.forbidAt = c.fail(netlog.PhaseServerTLS, err), u.dialled.address
+		return
+	}
+	c.keep(u)
+}
+
+// handshake makes the session with the browser.
+func (c *client) handshake(o *origin) error {
+	c.origin = o
+	ctx, cancel := context.WithTimeout(context.WithValue(c.ctx, clientKey{}, c), c.p.Timeouts.TLS)
+	defer cancel()
+	session := tls.Server(c.tcp, c.p.clientTLS)
+	if err := session.HandshakeContext(ctx); err != nil {
+		return err
+	}
+	c.tls = browserLeg(session.ConnectionState())
+	c.served = false
+	c.use(session)
+	return nil
+}
+
+// handshakeFailure is why the browser's handshake came to nothing.
+func handshakeFailure(c *client, err error) *failure {
+	switch {
+	case c.p.killed.Load():
+		return failed(netlog.PhaseClientTLS, netlog.CodeStopped, errStopped.Error())
+	case refusedCertificate(err):
+		return failed(netlog.PhaseClientTLS, netlog.CodeClientRefused, "the browser does not trust the certificate: "+err.Error())
+	case isTimeout(err), errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
+		return failed(netlog.PhaseClientTLS, netlog.CodeTimeout, timeoutReason(netlog.PhaseClientTLS))
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed), isReset(err):
+		return failed(netlog.PhaseClientTLS, netlog.CodeClientGone, errClientGone.Error())
+	}
+	return failed(netlog.PhaseClientTLS, netlog.CodeBadRequest, err.Error())
+}

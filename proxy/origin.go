@@ -1,0 +1,180 @@
+package proxy
+
+import (
+	"net"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"strings"
+
+	"golang.org/x/net/idna"
+
+	"github.com/agentenv/netlog/netlog"
+	"github.com/agentenv/netlog/proxy/wire"
+)
+
+// An origin is what requests are for: the name that they use and where they go.
+type origin struct {
+	scheme string // "http" or "https"
+	host   string // as wire.CanonicalHost has it
+	port   uint16
+	named  bool // false: host is only where a CONNECT went; the first Host names it
+
+	dialHost string
+	dialPort uint16
+	tls      bool   // speak TLS to the server
+	verify   string // the name that its certificate must have
+
+	via   netlog.Via
+	route *Route
+}
+
+func defaultPort(scheme string) uint16 {
+	if scheme == "https" {
+		return 443
+	}
+	return 80
+}
+
+// newOrigin is the origin of target, reached at the given address.
+func newOrigin(t Target, dialHost string, dialPort uint16, via netlog.Via, d Decision) (*origin, error) {
+	o := &origin{
+		scheme: t.Scheme, host: t.Host, port: t.Port, named: true,
+		dialHost: dialHost, dialPort: dialPort,
+		tls: t.Scheme == "https", verify: t.Host,
+		via: via,
+	}
+	if d.Action == RouteTo && d.Route != nil {
+		if err := o.routeTo(d.Route); err != nil {
+			return nil, err
+		}
+	}
+	return o, nil
+}
+
+// routeTo makes the origin be served from r.
+func (o *origin) routeTo(r *Route) error {
+	host, port, err := wire.SplitHostPort(r.Address, routePort(r))
+	if err != nil {
+		return err
+	}
+	o.dialHost, o.dialPort, o.tls, o.verify = host, port, r.TLS, host
+	o.via, o.route = netlog.ViaSite, r
+	return nil
+}
+
+// authority is the origin's host and, unless it is the default, port, as a URL has them.
+func (o *origin) authority() string { return authority(o.host, o.port, o.scheme) }
+
+func authority(host string, port uint16, scheme string) string {
+	if strings.Contains(host, ":") {
+		host = "[" + host + "]"
+	}
+	if port != defaultPort(scheme) {
+		host += ":" + strconv.Itoa(int(port))
+	}
+	return host
+}
+
+func (o *origin) site() string {
+	if o.route == nil {
+		return ""
+	}
+	return o.route.Site
+}
+
+// sameServer tells whether a connection made for o serves requests for other.
+func (o *origin) sameServer(other *origin) bool {
+	return o.dialHost == other.dialHost && o.dialPort == other.dialPort && o.tls == other.tls && o.verify == other.verify
+}
+
+// canonical is wire.CanonicalHost with an internationalised name as DNS has it
+// (RFC 5891).
+func canonical(host string) (string, error) {
+	for i := range len(host) {
+		if host[i] >= 0x80 {
+			return idna.Lookup.ToASCII(host)
+		}
+	}
+	return host, nil
+}
+
+// canonicalSNI is the name in a ClientHello in the form of an origin's host.
+func canonicalSNI(sni string) (string, error) {
+	host, err := wire.CanonicalHost(sni)
+	if err != nil {
+		return "", err
+	}
+	return canonical(host)
+}
+
+func isAddress(host string) bool {
+	_, err := netip.ParseAddr(host)
+	return err == nil
+}
+
+// misdirected is how a request that names another host than its connection's is
+// turned down (RFC 9110 §15.5.20).
+func misdirected(named, own string) *failure {
+	return refusal(netlog.RefusedMisdirected, http.StatusMisdirectedRequest,
+		"the request is for "+strconv.Quote(named)+" on a connection for "+strconv.Quote(own))
+}
+
+// admits holds a request on an intercepted connection, or on one that a CONNECT
+// made, to the connection's one name.
+func (c *client) admits(o *origin, r *wire.Request, t wire.Target) *failure {
+	if t.Form == wire.AbsoluteForm {
+		host, err := canonical(t.Host)
+		if err != nil || t.Scheme != o.scheme || host != o.host || t.Port != o.port {
+			return misdirected(authority(t.Host, t.Port, t.Scheme), o.authority())
+		}
+	}
+	value, ok := r.Fields.Get("host")
+	if !ok || len(value) == 0 {
+		return nil // HTTP/1.0, or a target without an authority
+	}
+	host, port, err := wire.SplitHostPort(string(value), defaultPort(o.scheme))
+	if err == nil {
+		host, err = canonical(host)
+	}
+	if err != nil {
+		return refusal(netlog.RefusedBadRequest, http.StatusBadRequest, "the Host field is no host: "+err.Error())
+	}
+	if host == o.host && port == o.port {
+		o.named = true
+		return nil
+	}
+	if o.named || port != o.port {
+		return misdirected(string(value), o.authority())
+	}
+	return c.rename(o, host)
+}
+
+// rename gives the connection of a browser that resolved the name itself the
+// name in its first Host field, when the policy allows that name too.
+func (c *client) rename(o *origin, host string) *failure {
+	d := c.p.Policy(Target{Host: host, Port: o.port, Scheme: o.scheme})
+	if d.Action == Refuse {
+		return forbidden(d)
+	}
+	o.host, o.verify, o.named = host, host, true
+	if d.Action == RouteTo && d.Route != nil {
+		if err := o.routeTo(d.Route); err != nil {
+			return failed(netlog.PhaseProxy, netlog.CodeInternal, err.Error())
+		}
+	}
+	return nil
+}
+
+// forbidden is how the policy's Refuse turns a request down.
+func forbidden(d Decision) *failure {
+	reason := d.Reason
+	if reason == "" {
+		reason = "the policy forbids this host"
+	}
+	return refusal(netlog.RefusedPolicy, http.StatusForbidden, reason)
+}
+
+func hostPort(host string, port uint16) string {
+	return net.JoinHostPort(host, strconv.Itoa(int(port)))
+}

@@ -1,0 +1,41 @@
+package proxy
+
+import (
+	"fmt"
+	"html"
+	"net/http"
+)
+
+// page is the answer that the proxy makes itself when there is none of a
+// server's to relay. It always ends the connection.
+func page(head bool, f *failure, site bool) []byte {
+	status := f.status()
+	mark, how := "failed", "The request could not be completed."
+	if f.refused != nil {
+		mark, how = "refused", "The request was turned down."
+	}
+	name := "X-Agentenv-Proxy"
+	if site {
+		name = "X-Agentenv-Site-Proxy"
+	}
+	text := http.StatusText(status)
+	body := fmt.Sprintf("<!doctype html>\n<title>%d %s</title>\n<h1>%s</h1>\n<p>agentenv-netlog: %s</p>\n",
+		status, text, how, html.EscapeString(f.Reason))
+	b := fmt.Appendf(nil, "HTTP/1.1 %d %s\r\n%s: %s\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: %d\r\nCache-Control: no-store\r\nConnection: close\r\n\r\n",
+		status, text, name, mark, len(body))
+	if head {
+		return b
+	}
+	return append(b, body...)
+}
+
+// own is the page at the proxy's own address.
+func own(head bool) []byte {
+	const body = "agentenv-netlog records what passes through it.\n\n" +
+		"This is a proxy: set it as the browser's HTTP and HTTPS proxy to use it.\n"
+	b := fmt.Appendf(nil, "HTTP/1.1 200 OK\r\nContent-Type: text/plain; charset=utf-8\r\nX-Content-Type-Options: nosniff\r\nContent-Length: %d\r\nCache-Control: no-store\r\nConnection: close\r\n\r\n", len(body))
+	if head {
+		return b
+	}
+	return append(b, body...)
+}

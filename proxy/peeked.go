@@ -1,0 +1,103 @@
+package proxy
+
+import (
+	"errors"
+	"net"
+	"os"
+	"sync"
+	"time"
+)
+
+// peekSize is how much one look ahead reads at most.
+const peekSize = 4 << 10
+
+// A peeked is a connection whose next bytes can be looked at before they are
+// read.
+type peeked struct {
+	net.Conn
+	ahead []byte
+}
+
+// Read gives the bytes that were looked at first.
+func (c *peeked) Read(p []byte) (int, error) {
+	if len(c.ahead) > 0 {
+		n := copy(p, c.ahead)
+		c.ahead = c.ahead[n:]
+		return n, nil
+	}
+	return c.Conn.Read(p)
+}
+
+// look reads once more from the connection, behind what was looked at before.
+func (c *peeked) look() error {
+	old := len(c.ahead)
+	buf := make([]byte, old+peekSize)
+	copy(buf, c.ahead)
+	n, err := c.Conn.Read(buf[old:])
+	c.ahead = buf[:old+n]
+	if n > 0 {
+		return nil
+	}
+	return err
+}
+
+// CloseWrite ends the writing side, where the connection has one of its own.
+func (c *peeked) CloseWrite() error { return closeWrite(c.Conn) }
+
+// closeWrite passes an end of stream on to conn without ending what it sends.
+func closeWrite(conn net.Conn) error {
+	if half, ok := conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return conn.Close()
+}
+
+// past is a deadline that has run out: it wakes a blocked read.
+var past = time.Unix(1, 0)
+
+// A lookout looks ahead on a connection while its owner is busy elsewhere, so
+// that bytes or an end are noticed when they come.
+type lookout struct {
+	conn *peeked
+	done chan struct{}
+
+	mu      sync.Mutex
+	stopped bool
+
+	err   error // of the look; read after done
+	heard bool  // bytes came; read after done
+}
+
+// lookOut starts a look at conn and calls then when bytes came (nil) or the
+// connection ended, unless the lookout was stopped before.
+func lookOut(conn *peeked, then func(error)) *lookout {
+	l := &lookout{conn: conn, done: make(chan struct{})}
+	go l.watch(then)
+	return l
+}
+
+func (l *lookout) watch(then func(error)) {
+	defer close(l.done)
+	err := l.conn.look()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.stopped && errors.Is(err, os.ErrDeadlineExceeded) {
+		return
+	}
+	l.err, l.heard = err, err == nil
+	if !l.stopped {
+		then(err)
+	}
+}
+
+// stop ends the look and leaves the connection without a read deadline. It
+// tells whether bytes had come, and the error when the connection had ended.
+func (l *lookout) stop() (heard bool, err error) {
+	l.mu.Lock()
+	l.stopped = true
+	l.mu.Unlock()
+	l.conn.SetReadDeadline(past)
+	<-l.done
+	l.conn.SetReadDeadline(time.Time{})
+	return l.heard, l.err
+}

@@ -1,0 +1,47 @@
+package proxy
+
+import "github.com/agentenv/netlog/proxy/wire"
+
+// A Target is a host that a browser wants to reach.
+type Target struct {
+	Host   string // lower case, no brackets, no final dot; a name or an address
+	Port   uint16
+	Scheme string // "https" for a CONNECT, "http" for an http:// request, also one inside a CONNECT
+}
+
+// An Action is what the proxy does with a target.
+type Action int
+
+// The actions. An http:// request has nothing to decrypt: Intercept and
+// TunnelThrough both relay and record it.
+const (
+	Intercept     Action = iota // decrypt, relay and record each exchange
+	RouteTo                     // decrypt, and serve from Decision.Route
+	TunnelThrough               // relay undecrypted, record the connection
+	Refuse                      // answer 403, record the refusal
+)
+
+// A Decision is what the policy says of a target. The zero value intercepts.
+type Decision struct {
+	Action Action
+	Reason string // why, for the log and the browser; used by Refuse
+	Route  *Route // where to, for RouteTo
+}
+
+// A Route serves a name from another server: requests to the name go to
+// Address with their heads rewritten, and the log has what the browser sent and
+// got. An answer that can't be read as HTTP is a 502 on a route, since it could
+// hold what must be rewritten.
+type Route struct {
+	Site    string // the site's name in the log
+	Address string // host:port that is dialled
+	TLS     bool   // speak TLS to it, verified for Address's host
+
+	// Request rewrites the head that goes up, after the hop-by-hop fields were
+	// marked to be dropped; nil: as it came. It may set Target and Fields of r,
+	// which is a copy that the log does not see.
+	Request func(r *wire.Request)
+	// Answer rewrites the head that comes down, before it is logged and relayed;
+	// nil: as it came. It may set Fields of a.
+	Answer func(a *wire.Answer)
+}

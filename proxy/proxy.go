@@ -1,0 +1,254 @@
+// Package proxy is the recording proxy: browsers are pointed at it, and each
+// exchange, tunnel and WebSocket that passes becomes an open and an end line in
+// a netlog.Writer.
+//
+//	p, err := proxy.New(proxy.Config{Log: log, Leaf: leaves.Leaf})
+//	go p.Serve(listener)
+//	…
+//	p.Shutdown(ctx)
+//
+// HTTP/1 is relayed, not rebuilt: but for the fields that a proxy must own
+// (RFC 9110 §7.6.1) the server gets the browser's bytes and the browser the
+// server's, in both directions at once, each piece as it comes. What a browser
+// sends is read strictly, since a request that two parties read differently
+// can't be recorded truly; what a server answers is read tolerantly.
+//
+// Every exchange that is opened is ended exactly once, whatever happens. An
+// intercepted connection has one name: requests that name another are turned
+// down (421), so that no decision made at the CONNECT can be bypassed.
+//
+// It does not speak HTTP/2 and does not retry but for a request without a body
+// on a reused connection that died before its answer's first byte.
+package proxy
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"log/slog"
+	"net"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/agentenv/netlog/netlog"
+)
+
+// What is kept of bodies when Config.Keep is zero (netlog.md).
+const (
+	defaultRequestKeep  = 10 << 20
+	defaultResponseKeep = 1 << 20
+)
+
+// headLimit bounds a head, a browser's or a server's.
+const headLimit = 1 << 20
+
+// Config says how a Proxy works. It must not change once it is given to New.
+type Config struct {
+	// Log takes the lines; nil: nothing is recorded.
+	Log *netlog.Writer
+	// Policy says what is done with a target; nil: everything is intercepted.
+	// It is called from many goroutines.
+	Policy func(Target) Decision
+	// Leaf gives the certificate that the browser is shown for a name or an
+	// address. nil: nothing can be intercepted, and every CONNECT that the
+	// policy does not refuse is tunnelled.
+	Leaf func(name string) (*tls.Certificate, error)
+	// Dial connects to address, a host:port whose host may be a name; nil: the
+	// system's resolver, then each address in turn.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	// UpstreamRoots verify the servers; nil: the system's.
+	UpstreamRoots *x509.CertPool
+	// Keep is what is kept of bodies. Zero: 10 MiB of a request's, 1 MiB of an
+	// answer's when it is text.
+	Keep netlog.Limits
+	// Timeouts are the time limits; zero fields have their defaults.
+	Timeouts Timeouts
+	// Logger is told what people should know of; nil: nobody is.
+	Logger *slog.Logger
+}
+
+// Timeouts are the time limits of each phase.
+type Timeouts struct {
+	ClientHead time.Duration // for a request's whole head from its first byte, and for the first byte after a CONNECT; 0: 30 s
+	Dial       time.Duration // for resolving and connecting; 0: 10 s
+	TLS        time.Duration // for either leg's handshake; 0: 10 s
+	Answer     time.Duration // without a byte of an answer once the request has gone up; 0: 5 min
+	Idle       time.Duration // between the requests of a connection, and in mid-upload without a byte; 0: 5 min
+	TunnelIdle time.Duration // without a byte either way in a tunnel, an upgraded connection or a begun answer; 0: 1 h
+}
+
+func (t Timeouts) withDefaults() Timeouts {
+	set := func(d *time.Duration, def time.Duration) {
+		if *d <= 0 {
+			*d = def
+		}
+	}
+	set(&t.ClientHead, 30*time.Second)
+	set(&t.Dial, 10*time.Second)
+	set(&t.TLS, 10*time.Second)
+	set(&t.Answer, 5*time.Minute)
+	set(&t.Idle, 5*time.Minute)
+	set(&t.TunnelIdle, time.Hour)
+	return t
+}
+
+// A Proxy serves browsers until it is shut down.
+type Proxy struct {
+	Config
+	base      time.Time // of every time that is recorded: see now
+	upTLS     *tls.Config
+	clientTLS *tls.Config
+
+	clients atomic.Int64 // browser connections numbered so far
+	servers atomic.Int64 // upstream connections numbered so far
+	killed  atomic.Bool  // in-flight work is being ended as stopped
+
+	mu        sync.Mutex
+	own       []netip.AddrPort // where it listens, or has listened
+	listeners map[net.Listener]struct{}
+	live      map[*client]struct{}
+	stopping  bool
+	running   sync.WaitGroup // one for each browser connection
+}
+
+// New makes a Proxy.
+func New(c Config) (*Proxy, error) {
+	if c.Policy == nil {
+		c.Policy = func(Target) Decision { return Decision{} }
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.Keep == (netlog.Limits{}) {
+		c.Keep = DefaultKeep()
+	}
+	switch c.Keep.Types {
+	case "text", "all", "none":
+	default:
+		return nil, errors.New(`kept types "` + c.Keep.Types + `" are none of text, all, none`)
+	}
+	c.Timeouts = c.Timeouts.withDefaults()
+	p := &Proxy{
+		Config:    c,
+		base:      time.Now(),
+		listeners: map[net.Listener]struct{}{},
+		live:      map[*client]struct{}{},
+	}
+	p.upTLS = upstreamTLS(c.UpstreamRoots)
+	p.clientTLS = browserTLS(c.Leaf)
+	return p, nil
+}
+
+// DefaultKeep is what is kept of bodies unless Config.Keep says otherwise.
+func DefaultKeep() netlog.Limits {
+	return netlog.Limits{RequestBody: defaultRequestKeep, ResponseBody: defaultResponseKeep, Types: "text"}
+}
+
+// now is the present in whole microseconds from the proxy's start, by the
+// monotonic clock: differences of such times are what the log's timings add up.
+func (p *Proxy) now() time.Time {
+	return p.base.Add(time.Since(p.base).Truncate(time.Microsecond))
+}
+
+// Serve takes browsers from l until Shutdown, and then returns nil; an error of
+// l's own ends it too. It may be called with several listeners.
+func (p *Proxy) Serve(l net.Listener) error {
+	p.mu.Lock()
+	if p.stopping {
+		p.mu.Unlock()
+		l.Close()
+		return nil
+	}
+	p.listeners[l] = struct{}{}
+	if addr, err := netip.ParseAddrPort(l.Addr().String()); err == nil {
+		p.own = append(p.own, addr)
+	}
+	p.mu.Unlock()
+	for {
+		conn, err := l.Accept()
+		if err != nil {
+			if p.isStopping() {
+				return nil
+			}
+			if temporary(err) {
+				p.Logger.Warn("accepting a connection", "error", err)
+				time.Sleep(acceptPause)
+				continue
+			}
+			return err
+		}
+		c := newClient(p, conn)
+		if !p.add(c) {
+			conn.Close()
+			continue
+		}
+		go c.run()
+	}
+}
+
+// acceptPause is how long accepting rests when the process is out of
+// descriptors: it can do nothing better than wait for some to be closed.
+const acceptPause = 20 * time.Millisecond
+
+func (p *Proxy) isStopping() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.stopping
+}
+
+func (p *Proxy) add(c *client) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.stopping {
+		return false
+	}
+	p.live[c] = struct{}{}
+	p.running.Add(1)
+	return true
+}
+
+func (p *Proxy) remove(c *client) {
+	p.mu.Lock()
+	delete(p.live, c)
+	p.mu.Unlock()
+	p.running.Done()
+}
+
+// Shutdown takes no new connections, closes those that are between requests,
+// and lets the others go on until ctx ends; then each open exchange and tunnel
+// ends as stopped. It returns when every connection is closed, with ctx's error
+// when some had to be stopped.
+func (p *Proxy) Shutdown(ctx context.Context) error {
+	p.mu.Lock()
+	p.stopping = true
+	for l := range p.listeners {
+		l.Close()
+	}
+	clear(p.listeners)
+	for c := range p.live {
+		c.closeIfIdle()
+	}
+	p.mu.Unlock()
+
+	done := make(chan struct{})
+	go func() {
+		p.running.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+	}
+	p.killed.Store(true)
+	p.mu.Lock()
+	for c := range p.live {
+		c.kill()
+	}
+	p.mu.Unlock()
+	<-done
+	return ctx.Err()
+}

@@ -1,0 +1,95 @@
+package proxy
+
+import (
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/hex"
+	"strings"
+
+	"github.com/agentenv/netlog/netlog"
+	"github.com/agentenv/netlog/proxy/wire"
+)
+
+// headers are a head's fields as the log has them.
+func headers(fields []wire.Field) []netlog.Header {
+	if len(fields) == 0 {
+		return nil
+	}
+	hs := make([]netlog.Header, 0, len(fields))
+	for i := range fields {
+		hs = append(hs, netlog.Header{Name: string(fields[i].Name), Value: string(fields[i].Value)})
+	}
+	return hs
+}
+
+// requestHeaders are headers without what is never logged: the browser's
+// credentials for the proxy itself.
+func requestHeaders(fields []wire.Field) []netlog.Header {
+	hs := headers(fields)
+	kept := hs[:0]
+	for _, h := range hs {
+		if !strings.EqualFold(h.Name, "Proxy-Authorization") {
+			kept = append(kept, h)
+		}
+	}
+	return kept
+}
+
+// request is what the log has of a request's head.
+func request(r *wire.Request, url, target string) *netlog.Request {
+	return &netlog.Request{
+		Method:      string(r.Method),
+		URL:         url,
+		Target:      target,
+		Version:     r.Version,
+		Headers:     requestHeaders(r.Fields),
+		HeaderBytes: int64(len(r.Raw)),
+	}
+}
+
+// response is what the log has of an answer's head.
+func response(a *wire.Answer) *netlog.Response {
+	return &netlog.Response{
+		Status:      a.Status,
+		Reason:      string(a.Reason),
+		Version:     a.Version,
+		Headers:     headers(a.Fields),
+		HeaderBytes: int64(len(a.Raw)),
+	}
+}
+
+// browserLeg is what the log has of the TLS session with the browser.
+func browserLeg(s tls.ConnectionState) *netlog.TLS {
+	return &netlog.TLS{
+		Version: tls.VersionName(s.Version),
+		Cipher:  tls.CipherSuiteName(s.CipherSuite),
+		ALPN:    s.NegotiatedProtocol,
+		SNI:     s.ServerName,
+		Resumed: s.DidResume,
+	}
+}
+
+// serverLeg is what the log has of the TLS session with the server.
+func serverLeg(s tls.ConnectionState, sni string, verified bool) *netlog.TLS {
+	t := browserLeg(s)
+	t.SNI = sni
+	t.Verified = &verified
+	if len(s.PeerCertificates) > 0 {
+		describe(t, s.PeerCertificates[0])
+	}
+	return t
+}
+
+func describe(t *netlog.TLS, cert *x509.Certificate) {
+	t.Subject = cert.Subject.String()
+	t.Issuer = cert.Issuer.String()
+	t.SANs = append(t.SANs, cert.DNSNames...)
+	for _, ip := range cert.IPAddresses {
+		t.SANs = append(t.SANs, ip.String())
+	}
+	t.NotBefore, t.NotAfter = cert.NotBefore.UTC(), cert.NotAfter.UTC()
+	t.Serial = cert.SerialNumber.Text(16)
+	sum := sha256.Sum256(cert.Raw)
+	t.SHA256 = hex.EncodeToString(sum[:])
+}

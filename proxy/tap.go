@@ -1,0 +1,128 @@
+package proxy
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"hash"
+	"mime"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/agentenv/netlog/netlog"
+)
+
+// A tap counts and hashes a body as it passes, and keeps its beginning.
+type tap struct {
+	limit     int64 // bytes to keep; 0: none
+	sniff     bool  // keep only when the first bytes look like text
+	size      int64
+	hash      hash.Hash // nil until the first byte
+	kept      []byte
+	truncated bool
+
+	timed  bool // note when the parts come
+	since  time.Time
+	chunks []netlog.Chunk
+}
+
+// sniffLen is how much of a body without a Content-Type is looked at.
+const sniffLen = 512
+
+// pass takes the body's next bytes, which came at now.
+func (t *tap) pass(p []byte, now time.Time) {
+	if len(p) == 0 {
+		return
+	}
+	if t.timed {
+		t.chunks = append(t.chunks, netlog.Chunk{Offset: t.size, Micros: micros(t.since, now)})
+	}
+	if t.hash == nil {
+		t.hash = sha256.New()
+	}
+	t.hash.Write(p)
+	t.size += int64(len(p))
+	room := t.limit - int64(len(t.kept))
+	if int64(len(p)) > room {
+		p = p[:room]
+		t.truncated = t.limit > 0
+	}
+	t.kept = append(t.kept, p...)
+	if t.sniff && len(t.kept) >= sniffLen {
+		t.decide()
+	}
+}
+
+// decide settles whether a body without a type is kept.
+func (t *tap) decide() {
+	t.sniff = false
+	if !looksLikeText(t.kept[:min(len(t.kept), sniffLen)]) {
+		t.limit, t.kept, t.truncated = 0, nil, false
+	}
+}
+
+// body is what the log says of the body.
+func (t *tap) body() *netlog.Body {
+	if t.sniff {
+		t.decide()
+	}
+	b := &netlog.Body{Size: t.size, Truncated: t.truncated, Chunks: t.chunks}
+	if t.hash != nil {
+		b.SHA256 = hex.EncodeToString(t.hash.Sum(nil))
+	}
+	if len(t.kept) > 0 {
+		b.Kept = netlog.Bytes(t.kept)
+	}
+	return b
+}
+
+// answerTap is the tap for an answer of the given Content-Type.
+func answerTap(keep netlog.Limits, contentType string) tap {
+	switch {
+	case keep.Types == "none":
+		return tap{}
+	case keep.Types == "all":
+		return tap{limit: keep.ResponseBody}
+	case contentType == "":
+		return tap{limit: keep.ResponseBody, sniff: true}
+	case isTextType(contentType):
+		return tap{limit: keep.ResponseBody}
+	}
+	return tap{}
+}
+
+// isTextType tells whether a Content-Type is of those that are kept by default:
+// text, JSON, a form, XML or a script.
+func isTextType(contentType string) bool {
+	media, _, _ := strings.Cut(contentType, ";")
+	media = strings.ToLower(strings.TrimSpace(media))
+	if m, _, err := mime.ParseMediaType(contentType); err == nil {
+		media = m
+	}
+	kind, sub, _ := strings.Cut(media, "/")
+	if kind == "text" || kind == "multipart" && sub == "form-data" {
+		return true
+	}
+	for _, word := range []string{"json", "xml", "javascript", "ecmascript", "x-www-form-urlencoded", "graphql", "yaml", "csv"} {
+		if strings.Contains(sub, word) && !strings.HasPrefix(sub, "vnd.openxmlformats") {
+			return true
+		}
+	}
+	return false
+}
+
+// looksLikeText tells whether the beginning of a body is text: UTF-8 without
+// control characters but white space and escape.
+func looksLikeText(p []byte) bool {
+	for len(p) > 0 {
+		r, n := utf8.DecodeRune(p)
+		if r == utf8.RuneError && n == 1 {
+			return !utf8.FullRune(p) // only cut off at the end
+		}
+		if r < ' ' && r != '\t' && r != '\n' && r != '\f' && r != '\r' && r != 0x1b || r == 0x7f {
+			return false
+		}
+		p = p[n:]
+	}
+	return true
+}

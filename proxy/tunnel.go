@@ -1,0 +1,212 @@
+package proxy
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/agentenv/netlog/netlog"
+	"github.com/agentenv/netlog/proxy/hello"
+)
+
+// helloLimit is how much of each direction is looked at for a TLS hello.
+const helloLimit = 64 << 10
+
+// A tunnel is a connection that is relayed as it is.
+type tunnel struct {
+	entry
+	*live
+	c              *client
+	sent, received atomic.Int64
+	seen           netlog.Tunnel // what the hellos said; each direction its own fields
+	server         netlog.Server
+	marks          marks
+}
+
+// newTunnel is the tunnel of a CONNECT that was read at the given time. Its open
+// line is on its way.
+func (c *client) newTunnel(target string, via netlog.Via, at time.Time) *tunnel {
+	t := &tunnel{c: c, live: newLive(c.p.Timeouts.TunnelIdle)}
+	t.p = c.p
+	t.open = netlog.Open{
+		Time: at, Kind: netlog.KindTunnel, Via: via,
+		Client: c.addr, Connection: c.number, Target: target,
+	}
+	t.begin()
+	return t
+}
+
+// finish writes the tunnel's end line.
+func (t *tunnel) finish(f *failure) {
+	end := &netlog.End{Time: t.p.now(), Tunnel: &t.seen, ClientTLS: t.c.tls}
+	t.seen.Sent, t.seen.Received = t.sent.Load(), t.received.Load()
+	end.Timings = t.marks.timings(t.open.Time, end.Time)
+	if t.server.Address != "" {
+		end.Server = &t.server
+	}
+	switch {
+	case f == nil:
+	case f.refused != nil:
+		end.Refused = f.refused
+	default:
+		end.Failed = &f.Failed
+	}
+	t.end(end)
+}
+
+// tunnelTo relays between the browser and the server d until both have ended.
+func (c *client) tunnelTo(t *tunnel, d *dialled) {
+	t.server = netlog.Server{Address: d.address, Connection: c.p.servers.Add(1), Dialled: d.figures()}
+	t.marks.ready = c.p.now()
+	t.marks.sent, t.marks.first = t.marks.ready, t.marks.ready
+	t.writeOpen()
+	stop := closeWith(c, d.conn)
+	defer stop()
+
+	down := make(chan error, 1)
+	go func() { down <- t.direction(c.tcp, d.conn, &t.received, t.lookAtServer) }()
+	up := t.direction(d.conn, c.tcp, &t.sent, t.lookAtClient)
+	f := t.failure(up, <-down)
+	d.conn.Close()
+	t.finish(f)
+}
+
+// direction takes bytes from src to dst until src ends, and passes that on.
+func (t *tunnel) direction(dst, src *peeked, count *atomic.Int64, look func([]byte) bool) error {
+	err := t.copy(dst, src, count, look)
+	switch {
+	case err == nil:
+		closeWrite(dst)
+		t.halve(dst.SetReadDeadline)
+	default:
+		if errors.Is(err, syscall.ECONNRESET) {
+			resetOnClose(dst.Conn)
+		}
+		src.Conn.Close()
+		dst.Conn.Close()
+	}
+	return err
+}
+
+func (t *tunnel) copy(dst, src *peeked, count *atomic.Int64, look func([]byte) bool) error {
+	buf := make([]byte, 16<<10)
+	var begun []byte
+	for looking := true; looking; {
+		n, err := t.read(src, buf)
+		if err != nil {
+			return ended(err)
+		}
+		if _, err := dst.Conn.Write(buf[:n]); err != nil {
+			return errWrite{err}
+		}
+		count.Add(int64(n))
+		t.touch()
+		begun = append(begun, buf[:n]...)
+		looking = len(begun) < helloLimit && look(begun)
+	}
+	for {
+		if !t.await(src.SetReadDeadline) {
+			return errSilence
+		}
+		// Where both are TCP the kernel moves the bytes (splice(2)); each time-out returns their number.
+		n, err := io.Copy(dst.Conn, src.Conn)
+		count.Add(n)
+		if n > 0 {
+			t.touch()
+		}
+		if err == nil {
+			return nil
+		}
+		if !isTimeout(err) {
+			return err
+		}
+	}
+}
+
+func (t *tunnel) read(src *peeked, buf []byte) (int, error) {
+	for {
+		if !t.await(src.SetReadDeadline) {
+			return 0, errSilence
+		}
+		n, err := src.Read(buf)
+		if n > 0 {
+			return n, nil
+		}
+		if err != nil && !isTimeout(err) {
+			return 0, err
+		}
+	}
+}
+
+// ended makes the end of a stream no error.
+func ended(err error) error {
+	if err == io.EOF {
+		return nil
+	}
+	return err
+}
+
+// lookAtClient looks for a ClientHello; false when there is nothing more to see.
+func (t *tunnel) lookAtClient(begun []byte) bool {
+	h, err := hello.Client(begun)
+	if err != nil {
+		return errors.Is(err, hello.ErrShort)
+	}
+	t.seen.SNI, t.seen.ALPN, t.seen.TLSVersions = h.ServerName, h.ALPN, h.Versions
+	return false
+}
+
+// lookAtServer looks for a ServerHello.
+func (t *tunnel) lookAtServer(begun []byte) bool {
+	version, err := hello.Server(begun)
+	if err != nil {
+		return errors.Is(err, hello.ErrShort)
+	}
+	t.seen.TLSVersion = version
+	return false
+}
+
+// failure is what broke the tunnel; nil when it came to an end, which for a
+// browser is any.
+func (t *tunnel) failure(up, down error) *failure {
+	if t.c.ctx.Err() != nil {
+		return t.c.fail(netlog.PhaseReceive, net.ErrClosed)
+	}
+	switch {
+	case errors.Is(up, errSilence), errors.Is(down, errSilence):
+		if t.half.Load() {
+			return nil
+		}
+		return failed(netlog.PhaseReceive, netlog.CodeTimeout, errSilence.Error())
+	case byServerSide(up, true):
+		return classify(netlog.PhaseSend, up)
+	case byServerSide(down, false):
+		return classify(netlog.PhaseReceive, down)
+	}
+	return nil
+}
+
+// byServerSide tells whether a direction was ended by an error of the server's
+// connection, rather than of the browser's or by the other direction's end.
+func byServerSide(err error, up bool) bool {
+	if err == nil || errors.Is(err, net.ErrClosed) {
+		return false
+	}
+	writing := errors.As(err, new(errWrite))
+	var op *net.OpError
+	if errors.As(err, &op) && !writing {
+		writing = op.Op == "write" || op.Op == "writeto" || op.Op == "splice" && bytes.Contains([]byte(op.Err.Error()), []byte("broken pipe"))
+	}
+	return writing == up
+}
+
+// resetOnClose makes closing conn a reset, as the other side's end was one.
+func resetOnClose(conn net.Conn) {
+	if tcp, ok := conn.(*net.TCPConn); ok {
+		tcp.SetLinger(0)
+	}
+}

@@ -1,0 +1,191 @@
+package proxy
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/agentenv/netlog/netlog"
+	"github.com/agentenv/netlog/proxy/wire"
+	"github.com/agentenv/netlog/proxy/wsframe"
+)
+
+// A splice is an exchange whose protocol was switched: from then on bytes go
+// both ways as they are.
+type splice struct {
+	*live
+	websocket bool
+	sent      wsframe.Parser // the browser's frames
+	received  wsframe.Parser // the server's
+	closedBy  atomic.Pointer[string]
+	endedBy   atomic.Pointer[string]
+	carried   chan struct{} // closed when nothing more of the browser's goes up
+	carryErr  error         // what ended that, nil for the browser's own end; read after carried
+}
+
+// Who closed or ended a splice.
+var (
+	byClient = "client"
+	byServer = "server"
+)
+
+// switchProtocols relays a 101 and what comes behind it, until both sides have ended.
+func (u *upstream) switchProtocols(ex *exchange) bool {
+	c := u.c
+	head := *ex.response
+	ex.entry.answer(&netlog.Answer{Time: ex.p.now(), Response: &head})
+	ex.receiving.frame(wire.Framing{}, tap{})
+	upgrade, _ := u.answer.Fields.Get("upgrade")
+	s := &splice{live: newLive(ex.p.Timeouts.TunnelIdle), carried: make(chan struct{})}
+	s.websocket = strings.EqualFold(string(upgrade), "websocket")
+	ex.splice = s
+	u.out = u.answer.AppendForward(u.out[:0], wire.ForwardOptions{Upgrade: true})
+	if err := u.flush(); err != nil {
+		return u.conclude(ex, u.browserGone(ex), false)
+	}
+	close(ex.switched)
+	err := s.pump(c.conn, u.br, u.conn, &s.received, &byServer)
+	closeWrite(c.conn)
+	if err != nil {
+		u.conn.Close()
+	}
+	s.halve(c.conn.SetReadDeadline)
+	<-s.carried
+	if s.websocket {
+		ex.socket = s.record(&u.answer)
+	}
+	return u.conclude(ex, s.failure(c, err), false)
+}
+
+// carry takes what the browser sends behind its upgrade to the server.
+func (c *client) carry(ex *exchange, u *upstream) {
+	s := ex.splice
+	defer close(s.carried)
+	s.carryErr = errFault
+	s.carryErr = s.pump(u.conn, c.br, c.conn, &s.sent, &byClient)
+	if s.carryErr != nil {
+		u.conn.Close()
+		return
+	}
+	closeWrite(u.conn)
+	s.halve(u.conn.SetReadDeadline)
+}
+
+// pump takes bytes from src, which from reads, to dst. Frames go on first, then
+// they are looked at. Its error is nil at from's own end.
+func (s *splice) pump(dst net.Conn, from *bufio.Reader, src net.Conn, frames *wsframe.Parser, by *string) error {
+	limit := deadline{set: dst.SetWriteDeadline, after: s.idle}
+	for {
+		if from.Buffered() == 0 && !s.await(src.SetReadDeadline) {
+			return errSilence
+		}
+		if _, err := from.Peek(1); err != nil {
+			if isTimeout(err) {
+				continue
+			}
+			s.endedBy.CompareAndSwap(nil, by)
+			if err == io.EOF {
+				return nil
+			}
+			return err
+		}
+		piece, _ := from.Peek(from.Buffered())
+		limit.renew(time.Now())
+		if _, err := dst.Write(piece); err != nil {
+			s.endedBy.CompareAndSwap(nil, other(by))
+			return errWrite{err}
+		}
+		s.touch()
+		if s.websocket {
+			frames.Feed(piece)
+			if _, _, closed := frames.Closed(); closed {
+				s.closedBy.CompareAndSwap(nil, by)
+			}
+		}
+		from.Discard(len(piece))
+	}
+}
+
+// errSilence is the end of a connection on which nothing has passed for too long.
+var errSilence = errors.New("nothing passed for too long")
+
+// errWrite is an error of the side that is written to.
+type errWrite struct{ error }
+
+func (e errWrite) Unwrap() error { return e.error }
+
+func other(by *string) *string {
+	if by == &byClient {
+		return &byServer
+	}
+	return &byClient
+}
+
+// record is what the log says of a WebSocket.
+func (s *splice) record(a *wire.Answer) *netlog.WebSocket {
+	w := &netlog.WebSocket{Sent: frames(s.sent.Counts), Received: frames(s.received.Counts)}
+	if by := s.closedBy.Load(); by != nil {
+		parser := &s.sent
+		if by == &byServer {
+			parser = &s.received
+		}
+		code, reason, _ := parser.Closed()
+		w.Close = &netlog.Close{Code: code, Reason: reason, By: *by}
+	}
+	protocol, _ := a.Fields.Get("sec-websocket-protocol")
+	w.Subprotocol = string(protocol)
+	var extensions []string
+	for value := range a.Fields.Values("sec-websocket-extensions") {
+		extensions = append(extensions, string(value))
+	}
+	w.Extensions = strings.Join(extensions, ", ")
+	if w.Sent.Messages+w.Received.Messages > 0 {
+		w.Recorded = new(int64)
+	}
+	return w
+}
+
+func frames(c wsframe.Counts) netlog.Frames {
+	return netlog.Frames{Messages: c.Messages, Bytes: c.Bytes, Frames: c.Frames, Control: c.Control}
+}
+
+// failure is what broke the splice; nil when it came to an end of its own. A
+// WebSocket's own end has a close frame (RFC 6455 §7.1.5).
+func (s *splice) failure(c *client, err error) *failure {
+	phase := netlog.PhaseReceive
+	if s.websocket {
+		phase = netlog.PhaseWebSocket
+	}
+	if c.ctx.Err() != nil {
+		return c.fail(phase, err0(err))
+	}
+	if s.closedBy.Load() != nil {
+		return nil
+	}
+	if err == nil {
+		err = s.carryErr
+	}
+	by := s.endedBy.Load()
+	switch {
+	case errors.Is(err, errSilence):
+		return failed(phase, netlog.CodeTimeout, errSilence.Error())
+	case by == &byClient && (err != nil || s.websocket):
+		return failed(phase, netlog.CodeClientGone, errClientGone.Error())
+	case err != nil:
+		return classify(phase, err)
+	case s.websocket:
+		return failed(phase, netlog.CodeReset, "the server closed the WebSocket without a close frame")
+	}
+	return nil
+}
+
+func err0(err error) error {
+	if err == nil {
+		return net.ErrClosed
+	}
+	return err
+}

@@ -1,0 +1,223 @@
+package proxy
+
+import (
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/agentenv/netlog/netlog"
+	"github.com/agentenv/netlog/proxy/wire"
+)
+
+// exchange relays one request and its answer. It says whether the connection can
+// take another request.
+func (c *client) exchange(ex *exchange, forward wire.ForwardOptions) bool {
+	framing, err := c.req.Framing()
+	if err != nil {
+		return c.turnDown(ex, refusal(netlog.RefusedBadRequest, http.StatusBadRequest, err.Error()))
+	}
+	ex.sending.frame(framing, tap{limit: c.p.Keep.RequestBody})
+	forward.Upgrade = ex.upgrade
+	head := c.forwardHead(ex, forward)
+	u, f := c.upstreamFor(ex, head)
+	if f != nil {
+		return c.turnDown(ex, f)
+	}
+	c.upload(ex, u, head)
+	return c.awaitAnswer(ex, u, ex.unsent == nil)
+}
+
+// upload sends the request and says so, even when a fault of ours ends it.
+func (c *client) upload(ex *exchange, u *upstream, head []byte) {
+	c.current = nil // u owns it
+	ex.unsent = errFault
+	defer close(ex.uploaded)
+	err := c.send(ex, u, head)
+	c.conn.SetReadDeadline(time.Time{})
+	ex.unsent = err
+}
+
+var errFault = failed(netlog.PhaseProxy, netlog.CodeInternal, "a fault of the proxy's own")
+
+// forwardHead is the request's head as it goes up.
+func (c *client) forwardHead(ex *exchange, o wire.ForwardOptions) []byte {
+	r := &c.req
+	if route := ex.origin.route; route != nil && route.Request != nil {
+		rewritten := c.req
+		rewritten.Fields = append(wire.FieldList(nil), c.req.Fields...)
+		if o.Target != nil {
+			rewritten.Target = o.Target
+		}
+		route.Request(&rewritten)
+		o.Target = rewritten.Target
+		r = &rewritten
+	}
+	return r.AppendForward(make([]byte, 0, len(c.req.Raw)+128), o)
+}
+
+// send sends the head and then the body, each piece as the browser sends it. Its
+// error is what kept the rest of the request from going up.
+func (c *client) send(ex *exchange, u *upstream, head []byte) error {
+	limit := deadline{set: u.conn.SetWriteDeadline, after: c.p.Timeouts.Answer}
+	var broken error
+	write := func(b []byte) {
+		if broken == nil && len(b) > 0 {
+			now := time.Now()
+			ex.lastSent.Store(now.UnixNano())
+			limit.renew(now)
+			if _, err := u.conn.Write(b); err != nil {
+				broken = errUpstream{err}
+				ex.abandon()
+			}
+		}
+	}
+	if c.br.Buffered() == 0 || ex.sending.whole {
+		write(head)
+		head = nil
+	}
+	for !ex.sending.whole {
+		piece, err := c.fill(ex)
+		if err != nil {
+			return c.cutShort(ex, u, err, broken)
+		}
+		n, err := ex.sending.take(piece, time.Time{})
+		if len(head) > 0 {
+			head = append(head, piece[:n]...)
+			write(head)
+			head = nil
+		} else {
+			write(piece[:n])
+		}
+		c.br.Discard(n)
+		if err != nil {
+			f := failed(netlog.PhaseSend, netlog.CodeBadRequest, err.Error())
+			c.cancel(f)
+			return f
+		}
+		if broken != nil && ex.sending.tap.size >= c.p.Keep.RequestBody {
+			return broken
+		}
+	}
+	if broken == nil {
+		ex.marks.sent = c.p.now()
+		ex.know(ex.sending.tap.body(), ex.sending.trailers())
+	}
+	return broken
+}
+
+// errUpstream is an error of writing to the server, while the browser is well.
+type errUpstream struct{ error }
+
+func (e errUpstream) Unwrap() error { return e.error }
+
+// fill waits for some of the request's body and gives what is there, unconsumed.
+func (c *client) fill(ex *exchange) ([]byte, error) {
+	if c.br.Buffered() == 0 {
+		if !ex.abandoned.Load() {
+			c.conn.SetReadDeadline(time.Now().Add(c.p.Timeouts.Idle))
+			if ex.abandoned.Load() { // meanwhile: its deadline goes before ours
+				c.conn.SetReadDeadline(time.Now().Add(ex.drainTime()))
+			}
+		}
+		if _, err := c.br.Peek(1); err != nil {
+			return nil, err
+		}
+	}
+	return c.br.Peek(c.br.Buffered())
+}
+
+// cutShort is the end of a request whose body broke off: unless it was already
+// going nowhere, that ends the work upstream too.
+func (c *client) cutShort(ex *exchange, u *upstream, err, broken error) error {
+	switch {
+	case ex.abandoned.Load():
+		if broken == nil {
+			broken = err
+		}
+		return broken
+	case isTimeout(err):
+		f := failed(netlog.PhaseSend, netlog.CodeTimeout, "the browser stopped sending its request's body")
+		c.cancel(f)
+		return f
+	}
+	c.cancel(errClientGone)
+	return errClientGone
+}
+
+// drain reads, for the log, the body of a request that goes nowhere.
+func (ex *exchange) drain() {
+	c := ex.c
+	framing, err := c.req.Framing()
+	if err != nil || c.target.Path == nil {
+		return
+	}
+	ex.sending.frame(framing, tap{limit: c.p.Keep.RequestBody})
+	c.conn.SetReadDeadline(time.Now().Add(ex.drainTime()))
+	for !ex.sending.whole && ex.sending.tap.size < c.p.Keep.RequestBody {
+		if _, err := c.br.Peek(1); err != nil {
+			return
+		}
+		piece, _ := c.br.Peek(c.br.Buffered())
+		n, err := ex.sending.take(piece, time.Time{})
+		c.br.Discard(n)
+		if err != nil {
+			return
+		}
+	}
+}
+
+// awaitAnswer waits for the end of an exchange that its upstream connection owns,
+// and for what the browser does next: until that is due, its going away ends the
+// work upstream. It says whether the connection can take another request.
+func (c *client) awaitAnswer(ex *exchange, u *upstream, sent bool) bool {
+	var err error
+	if sent {
+		if _, err = c.br.Peek(1); err != nil && !mayClose(ex) {
+			c.cancel(errClientGone)
+		}
+	}
+	select {
+	case <-ex.switched:
+		c.carry(ex, u)
+		<-ex.done
+		return false
+	case <-ex.done:
+	}
+	if ex.again && err == nil {
+		return true
+	}
+	// Reading on lets the browser have the answer before the end (RFC 9112 §9.6).
+	io.CopyN(io.Discard, c.br, lingerBytes)
+	return false
+}
+
+// mayClose tells whether the browser's connection may end now without the
+// exchange being the worse for it: the answer is on its way whole, or the
+// protocol was switched and ends as that one does.
+func mayClose(ex *exchange) bool {
+	if ex.delivered.Load() {
+		return true
+	}
+	select {
+	case <-ex.switched:
+		return true
+	case <-ex.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// A deadline renews a time limit without setting it anew for each piece.
+type deadline struct {
+	set   func(time.Time) error
+	after time.Duration
+	at    time.Time // when it was last set
+}
+
+func (d *deadline) renew(now time.Time) {
+	if now.Sub(d.at) > d.after/16 {
+		d.at = now
+		d.set(now.Add(d.after))
+	}
+}

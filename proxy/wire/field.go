@@ -84,7 +84,7 @@ func (f FieldList) HasToken(name, token string) bool {
 var comma = []byte{','}
 
 // equalFold compares in ASCII without regard to case, without allocation.
-func equalFold(b []byte, s string) bool {
+func equalFold[T string | []byte](b []byte, s T) bool {
 	if len(b) != len(s) {
 		return false
 	}

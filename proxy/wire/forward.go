@@ -145,7 +145,7 @@ func role(name []byte) fieldRole {
 // names says whether one of the options is the field's name.
 func names(options [][]byte, name []byte) bool {
 	for _, option := range options {
-		if len(option) == len(name) && bytes.EqualFold(option, name) {
+		if equalFold(option, name) {
 			return true
 		}
 	}

@@ -49,107 +49,99 @@ func (d *decoder) decode(codings []string, in *source, limit int64, cut bool) (o
 		return nil, false, fmt.Errorf("%d codings, more than %d", len(codings), maxCodings)
 	}
 	for i := len(codings) - 1; i >= 0; i-- {
-		buf := &d.out[i%2]
-		var over bool
-		*buf, over, err = d.undo(codings[i], in, (*buf)[:0], limit)
+		to := &sink{buf: d.out[i%2][:0], limit: limit}
+		in.to = to
+		err := d.undo(codings[i], in, to)
+		d.out[i%2] = to.buf
 		if err != nil && !(cut && errors.Is(err, io.ErrUnexpectedEOF)) {
 			return nil, false, fmt.Errorf("%s: %w", codings[i], err)
 		}
-		out, more, cut = *buf, more || over, cut || over
+		out, more, cut = to.buf, more || to.more, cut || to.more
 		in = &source{data: out}
 	}
 	return out, more, nil
 }
 
-// undo appends what coding makes of in to out, up to limit bytes. At an error
-// it returns what came before it.
-func (d *decoder) undo(coding string, in *source, out []byte, limit int64) ([]byte, bool, error) {
-	in.out = func() int { return len(out) }
-	defer func() { in.out = nil }()
+// undo gives to what coding makes of in. At an error to has what came before it.
+func (d *decoder) undo(coding string, in *source, to *sink) error {
 	if len(in.data) == 0 {
-		return out, false, io.ErrUnexpectedEOF // zstd takes nothing for no frames
-	}
-	var more bool
-	read := func(r io.Reader) (err error) {
-		out, more, err = readUpTo(r, out, limit)
-		return err
+		return io.ErrUnexpectedEOF // zstd takes nothing for no frames
 	}
 	switch coding {
 	case "gzip", "x-gzip":
-		err := d.members(in, read, &more)
-		return out, more, err
+		return d.members(in, to)
 	case "deflate":
 		// Some servers send raw deflate where RFC 9110 §8.4.1.2 asks for zlib's
 		// format; browsers take both.
-		if looksZlib(in.data) {
-			err := d.readZlib(in, read)
-			if err == nil || errors.Is(err, io.ErrUnexpectedEOF) {
-				return out, more, err
-			}
-			zlibOut, zlibErr := out, err
-			in.rewind()
-			out = nil
-			if d.readRaw(in, read) != nil {
-				return zlibOut, false, zlibErr
-			}
-			return out, more, nil
+		if !looksZlib(in.data) {
+			return d.raw(in.reader(), to)
 		}
-		err := d.readRaw(in, read)
-		return out, more, err
+		err := d.wrapped(in.reader(), to)
+		if err == nil || errors.Is(err, io.ErrUnexpectedEOF) {
+			return err
+		}
+		to.buf = to.buf[:0]
+		if d.raw(in.reader(), to) != nil {
+			return err
+		}
+		return nil
 	case "br":
 		if d.br == nil {
-			d.br = brotli.NewReader(in)
-		} else if err := d.br.Reset(in); err != nil {
-			return out, false, err
+			d.br = brotli.NewReader(in.reader())
+		} else if err := d.br.Reset(in.reader()); err != nil {
+			return err
 		}
-		err := read(d.br)
-		return out, more, err
+		return to.from(d.br)
 	case "zstd":
 		if d.zstd == nil {
 			z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
 				zstd.WithDecoderMaxWindow(maxZstdWindow), zstd.WithDecodeBuffersBelow(0))
 			if err != nil {
-				return out, false, err
+				return err
 			}
 			d.zstd = z
 		}
-		if err := d.zstd.Reset(in); err != nil {
-			return out, false, err
+		if err := d.zstd.Reset(in.reader()); err != nil {
+			return err
 		}
-		err := read(d.zstd)
-		return out, more, err
+		return to.from(d.zstd)
 	}
-	return out, false, errors.New("unknown coding")
+	return errors.New("unknown coding")
 }
 
 // members reads every gzip member (RFC 1952 §2.2). What follows the last and
 // is none is passed over, as browsers do.
-func (d *decoder) members(in *source, read func(io.Reader) error, more *bool) error {
-	for {
+func (d *decoder) members(in *source, to *sink) error {
+	if !beginsMember(in.data) {
+		return gzip.ErrHeader
+	}
+	r := in.reader()
+	for beginsMember(in.rest()) {
 		var err error
 		if d.gzip == nil {
-			d.gzip, err = gzip.NewReader(in)
+			d.gzip, err = gzip.NewReader(r)
 		} else {
-			err = d.gzip.Reset(in)
+			err = d.gzip.Reset(r)
 		}
-		if err == io.EOF {
-			return io.ErrUnexpectedEOF
-		} else if err != nil {
+		if err != nil {
 			return err
 		}
 		d.gzip.Multistream(false)
-		if err := read(d.gzip); err != nil || *more {
+		if err := to.from(d.gzip); err != nil || to.more {
 			return err
 		}
-		const magic = "\x1f\x8b"
-		rest := in.rest()
-		if len(rest) == 0 || !strings.HasPrefix(magic, string(rest[:min(len(rest), len(magic))])) {
-			return nil
-		}
 	}
+	return nil
 }
 
-func (d *decoder) readZlib(in *source, read func(io.Reader) error) error {
+// beginsMember says whether b begins with gzip's two bytes, or is one of them.
+func beginsMember(b []byte) bool {
+	const magic = "\x1f\x8b"
+	return len(b) > 0 && strings.HasPrefix(magic, string(b[:min(len(b), len(magic))]))
+}
+
+// wrapped reads deflate in zlib's format (RFC 1950).
+func (d *decoder) wrapped(in flate.Reader, to *sink) error {
 	if d.zlib == nil {
 		r, err := zlib.NewReader(in)
 		if err != nil {
@@ -159,16 +151,17 @@ func (d *decoder) readZlib(in *source, read func(io.Reader) error) error {
 	} else if err := d.zlib.(zlib.Resetter).Reset(in, nil); err != nil {
 		return err
 	}
-	return read(d.zlib)
+	return to.from(d.zlib)
 }
 
-func (d *decoder) readRaw(in *source, read func(io.Reader) error) error {
+// raw reads deflate as it is (RFC 1951).
+func (d *decoder) raw(in flate.Reader, to *sink) error {
 	if d.flate == nil {
 		d.flate = flate.NewReader(in)
 	} else if err := d.flate.(flate.Resetter).Reset(in, nil); err != nil {
 		return err
 	}
-	return read(d.flate)
+	return to.from(d.flate)
 }
 
 // looksZlib says whether b begins with zlib's two bytes (RFC 1950 §2.2).
@@ -176,80 +169,107 @@ func looksZlib(b []byte) bool {
 	return len(b) >= 2 && b[0]&0x0f == 8 && b[0]>>4 <= 7 && (int(b[0])<<8|int(b[1]))%31 == 0
 }
 
-// readUpTo appends r's bytes to out until there are limit of them, and says
-// whether more would have come.
-func readUpTo(r io.Reader, out []byte, limit int64) ([]byte, bool, error) {
-	for int64(len(out)) < limit {
-		if len(out) == cap(out) {
-			grown := make([]byte, len(out), min(max(2*int64(cap(out)), 4<<10), limit))
-			copy(grown, out)
-			out = grown
-		}
-		n, err := r.Read(out[len(out):min(int64(cap(out)), limit)])
-		out = out[:len(out)+n]
-		if err == io.EOF {
-			return out, false, nil
-		} else if err != nil {
-			return out, false, err
-		}
-	}
-	var one [1]byte
-	for {
-		n, err := r.Read(one[:])
-		if n > 0 {
-			return out, true, nil
-		} else if err == io.EOF {
-			return out, false, nil
-		} else if err != nil {
-			return out, false, err
-		}
-	}
+// A sink takes what a reader gives, up to limit bytes.
+type sink struct {
+	buf   []byte
+	limit int64
+	more  bool // there was more
 }
 
-// A source is a body's kept bytes, handed out chunk by chunk where it is known
-// when they came: marks then tells how much had been decoded when each chunk
-// was first asked for.
+func (s *sink) from(r io.Reader) error {
+	var probe [1]byte
+	for idle := 0; idle < 100; {
+		into := probe[:] // full: is there more?
+		if room := s.limit - int64(len(s.buf)); room > 0 {
+			if len(s.buf) == cap(s.buf) {
+				grown := make([]byte, len(s.buf), min(max(2*int64(cap(s.buf)), 4<<10), s.limit))
+				copy(grown, s.buf)
+				s.buf = grown
+			}
+			into = s.buf[len(s.buf):min(int64(cap(s.buf)), s.limit)]
+		}
+		n, err := r.Read(into)
+		if int64(len(s.buf)) == s.limit {
+			s.more = n > 0
+		} else {
+			s.buf = s.buf[:len(s.buf)+n]
+		}
+		if s.more || err == io.EOF {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		idle++
+		if n > 0 {
+			idle = 0
+		}
+	}
+	return io.ErrNoProgress
+}
+
+// A source is a body's kept bytes.
 type source struct {
 	data   []byte
-	off    int
-	chunks []netlog.Chunk
-	marks  []int
-	out    func() int // how much has been decoded so far
+	chunks []netlog.Chunk // when they came, where that is known
+	marks  []int          // how much had been decoded when each chunk was first asked for
+	to     *sink
+	plain  bytes.Reader
+	paced  pacedReader
 }
 
-func (s *source) rest() []byte { return s.data[s.off:] }
+// reader gives the bytes from the first on. The compressors know how to read
+// fast from a bytes.Reader.
+func (s *source) reader() flate.Reader {
+	if len(s.chunks) == 0 {
+		s.plain.Reset(s.data)
+		return &s.plain
+	}
+	s.marks, s.paced = s.marks[:0], pacedReader{source: s}
+	return &s.paced
+}
 
-func (s *source) rewind() { s.off, s.marks = 0, s.marks[:0] }
+// rest is what has not been read.
+func (s *source) rest() []byte {
+	if len(s.chunks) == 0 {
+		return s.data[len(s.data)-s.plain.Len():]
+	}
+	return s.data[s.paced.off:]
+}
+
+// A pacedReader hands a source's bytes out chunk by chunk and sets its marks.
+type pacedReader struct {
+	*source
+	off int
+}
 
 // end is where the bytes that may be handed out now end.
-func (s *source) end() int {
-	for len(s.marks) < len(s.chunks) && s.chunks[len(s.marks)].Offset <= int64(s.off) {
-		s.marks = append(s.marks, s.out())
+func (p *pacedReader) end() int {
+	for len(p.marks) < len(p.chunks) && p.chunks[len(p.marks)].Offset <= int64(p.off) {
+		p.marks = append(p.marks, len(p.to.buf))
 	}
-	if len(s.marks) < len(s.chunks) {
-		return int(min(s.chunks[len(s.marks)].Offset, int64(len(s.data))))
+	if len(p.marks) < len(p.chunks) {
+		return int(min(p.chunks[len(p.marks)].Offset, int64(len(p.data))))
 	}
-	return len(s.data)
+	return len(p.data)
 }
 
-// Read hands out bytes of one chunk.
-func (s *source) Read(p []byte) (int, error) {
-	if s.off == len(s.data) {
+func (p *pacedReader) Read(b []byte) (int, error) {
+	if p.off == len(p.data) {
 		return 0, io.EOF
 	}
-	n := copy(p, s.data[s.off:s.end()])
-	s.off += n
+	n := copy(b, p.data[p.off:p.end()])
+	p.off += n
 	return n, nil
 }
 
 // ReadByte keeps readers from reading ahead through a buffer of their own.
-func (s *source) ReadByte() (byte, error) {
-	if s.off == len(s.data) {
+func (p *pacedReader) ReadByte() (byte, error) {
+	if p.off == len(p.data) {
 		return 0, io.EOF
 	}
-	s.end()
-	s.off++
-	return s.data[s.off-1], nil
+	p.end()
+	p.off++
+	return p.data[p.off-1], nil
 }
 
 // codings lists the content codings of an answer or a request, in the order in

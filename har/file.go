@@ -21,30 +21,40 @@ func WriteFile(log *netlog.Log, path string, o Options) (Stats, error) {
 	}
 	f, err := os.CreateTemp(filepath.Dir(target), ".har-*.tmp") // 0600
 	if err != nil {
-		return Stats{}, fmt.Errorf("write %q: %w", path, err)
+		return Stats{}, fmt.Errorf("write %q: make a file beside it: %w", path, bare(err))
 	}
-	stats, err := fill(f, log, o)
+	stats, err := convertInto(f, log, o)
 	if err == nil {
-		if err = os.Rename(f.Name(), target); err != nil {
-			err = fmt.Errorf("write %q: %w", path, err)
-		}
-	} else {
-		err = fmt.Errorf("make %q: %w", path, err)
+		err = os.Rename(f.Name(), target)
 	}
 	if err != nil {
 		os.Remove(f.Name())
-		return stats, err
+		return stats, fmt.Errorf("write %q: %w", path, bare(err))
 	}
 	syncFolder(filepath.Dir(target))
 	return stats, nil
 }
 
-func fill(f *os.File, log *netlog.Log, o Options) (Stats, error) {
+func convertInto(f *os.File, log *netlog.Log, o Options) (Stats, error) {
 	stats, err := Convert(log, f, o)
 	if err == nil {
 		err = f.Sync()
 	}
 	return stats, errors.Join(err, f.Close())
+}
+
+// bare takes the temporary file's name off an error: the user knows only the
+// target's.
+func bare(err error) error {
+	var path *fs.PathError
+	var link *os.LinkError
+	switch {
+	case errors.As(err, &path):
+		return path.Err
+	case errors.As(err, &link):
+		return link.Err
+	}
+	return err
 }
 
 // regularTarget follows links and refuses what a rename must not replace, such

@@ -1,14 +1,17 @@
 package har
 
 import (
+	"net/netip"
+	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/agentenv/netlog/netlog"
 )
 
-// unknownURL stands where the log has no name at all: a refused request whose
-// head was no HTTP. Readers fail on a URL that does not parse.
-const unknownURL = "http://unknown.invalid/"
+// unknownHost stands where the log has no name that a reader could parse: a
+// refused request whose head was no HTTP. Readers fail on such a URL.
+const unknownHost = "unknown.invalid"
 
 // entryURL gives an entry's absolute URL: without a fragment, every byte in a
 // URI's alphabet, and of a WebSocket's own scheme, as browsers name it.
@@ -21,19 +24,21 @@ func entryURL(o *netlog.Open, webSocket bool) string {
 	if url == "" {
 		url = o.Target
 	}
+	scheme, rest, absolute := strings.Cut(url, "://")
 	switch {
-	case strings.Contains(url, "://"):
-	case url == "":
-		return unknownURL
+	case absolute && isScheme(scheme):
 	case connect:
-		url = "https://" + withPort(url)
+		scheme, rest = "https", withPort(url)
 	default:
-		url = "http://" + url
+		scheme, rest = "http", url
 	}
-	url, _, _ = strings.Cut(url, "#")
-	scheme, rest, _ := strings.Cut(url, "://")
-	if !strings.ContainsAny(rest, "/?") {
-		rest += "/"
+	rest, _, _ = strings.Cut(rest, "#")
+	authority, path := rest, "/"
+	if i := strings.IndexAny(rest, "/?"); i >= 0 {
+		authority, path = rest[:i], rest[i:]
+	}
+	if !isAuthority(authority) {
+		authority = unknownHost
 	}
 	if webSocket {
 		switch strings.ToLower(scheme) {
@@ -43,7 +48,43 @@ func entryURL(o *netlog.Open, webSocket bool) string {
 			scheme = "wss"
 		}
 	}
-	return escapeURL(scheme + "://" + rest)
+	return escapeURL(scheme + "://" + authority + path)
+}
+
+func isScheme(s string) bool {
+	for i := range len(s) {
+		c := s[i] | 0x20
+		if (c < 'a' || c > 'z') && (i == 0 || (s[i] < '0' || s[i] > '9') && strings.IndexByte("+-.", s[i]) < 0) {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// isAuthority says whether the readers' URL parsers take a for a host and,
+// perhaps, a port: they throw on one that is none.
+func isAuthority(a string) bool {
+	host := a[strings.LastIndexByte(a, '@')+1:]
+	if i := strings.LastIndexByte(host, ':'); i > strings.LastIndexByte(host, ']') {
+		port := host[i+1:]
+		if _, err := strconv.ParseUint(port, 10, 16); err != nil && port != "" {
+			return false
+		}
+		host = host[:i]
+	}
+	if address, ok := strings.CutPrefix(host, "["); ok {
+		address, ok = strings.CutSuffix(address, "]")
+		ip, err := netip.ParseAddr(address)
+		return ok && err == nil && ip.Is6()
+	}
+	// What the URL standard forbids in a host, escaped or not.
+	host = unescape(host, false)
+	for i := range len(host) {
+		if c := host[i]; c <= ' ' || c == 0x7f || strings.IndexByte("\"#%/:<>?@[\\]^`{|}", c) >= 0 {
+			return false
+		}
+	}
+	return host != "" && utf8.ValidString(host)
 }
 
 // withPort adds a CONNECT's usual port to a bare host.

@@ -124,13 +124,7 @@ func (p *proxy) stop() {
 	}
 }
 
-// kill ends it as a crash would.
-func (p *proxy) kill() {
-	p.t.Helper()
-	p.cmd.Process.Kill()
-	p.wait("SIGKILL")
-}
-
+// wait waits until the child has ended.
 func (p *proxy) wait(after string) {
 	p.t.Helper()
 	select {

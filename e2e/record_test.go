@@ -42,8 +42,8 @@ func TestRecordChromiumFindsEveryRequestOnceWithItsBody(t *testing.T) {
 			command := slices.Concat([]string{chromium}, quiet, way.args, []string{"https://" + w.origin.host + "/sync.html"})
 			stdout, log, har := w.recorded(command...)
 			w.same(log, har)
-			if asked := w.origin.accesses(t); len(asked) != 15 {
-				t.Errorf("the origin was asked %d times; the page makes 15 requests", len(asked))
+			if asked := w.origin.accesses(t); len(asked) != 16 {
+				t.Errorf("the origin was asked %d times; the page makes 16", len(asked))
 			}
 			if way.name == "dump-dom" && !strings.Contains(stdout, "2500000") {
 				t.Errorf("the page does not say what came: %.2000s", stdout)

@@ -118,7 +118,7 @@ func (u *upstream) badHead(ex *exchange, err error) bool {
 	if ex.origin.route != nil {
 		return u.fail(ex, failed(netlog.PhaseWait, netlog.CodeBadAnswer, "the answer is no HTTP: "+unreadable.Reason))
 	}
-	ex.receiving.frame(wire.Framing{Kind: wire.UntilClose}, answerTap(u.c.p.Keep, ""))
+	ex.receiving.frame(wire.Framing{Kind: wire.UntilClose}, answerTap(u.c.p.Keep, ""), true)
 	ex.receiving.take(u.answer.Raw, u.c.p.now())
 	u.out = append(u.out[:0], u.answer.Raw...)
 	return u.conclude(ex, u.relay(ex), false)
@@ -156,7 +156,7 @@ func (u *upstream) final(ex *exchange) bool {
 		return u.switchProtocols(ex)
 	}
 	contentType, _ := a.Fields.Get("content-type")
-	ex.receiving.frame(framing, answerTap(u.c.p.Keep, string(contentType)))
+	ex.receiving.frame(framing, answerTap(u.c.p.Keep, string(contentType)), true)
 	ex.receiving.unframed = ex.oldHTTP && framing.Kind == wire.ByChunks
 	goesOn := a.KeepAlive() && a.Minor > 0 && framing.Kind != wire.UntilClose
 	ex.again = !ex.last && framing.Kind != wire.UntilClose && (goesOn || u.c.origin == nil)

@@ -19,9 +19,10 @@ type body struct {
 	content  []byte // of the last take
 }
 
-// frame makes b follow a body that is delimited by f.
-func (b *body) frame(f wire.Framing, t tap) {
-	*b = body{kind: f.Kind, left: f.Length, tap: t}
+// frame makes b follow a body that is delimited by f. Servers are read more
+// leniently than browsers.
+func (b *body) frame(f wire.Framing, t tap, lenient bool) {
+	*b = body{kind: f.Kind, left: f.Length, tap: t, chunks: wire.Chunked{Lenient: lenient}}
 	b.whole = f.Kind == wire.None || f.Kind == wire.Length && f.Length == 0
 }
 

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -57,7 +58,7 @@ func (c *client) newExchange(o *origin, at time.Time) *exchange {
 		method:   string(r.Method),
 		oldHTTP:  r.Minor == 0,
 		last:     !r.KeepAlive() || r.Minor == 0,
-		upgrade:  r.Minor > 0 && r.Fields.HasToken("connection", "upgrade") && r.Fields.Count("upgrade") > 0,
+		upgrade:  asksToUpgrade(r),
 		expects:  r.Fields.HasToken("expect", "100-continue"),
 		uploaded: make(chan struct{}),
 		switched: make(chan struct{}),
@@ -75,12 +76,22 @@ func (c *client) newExchange(o *origin, at time.Time) *exchange {
 	return ex
 }
 
+// asksToUpgrade tells a request for another protocol. HTTP/2 in the clear is none
+// that is passed on: RFC 9113 §3.1 has given that upgrade up, and what came behind
+// it would be no exchange any more.
+func asksToUpgrade(r *wire.Request) bool {
+	return r.Minor > 0 && r.Fields.HasToken("connection", "upgrade") &&
+		r.Fields.Count("upgrade") > 0 && !r.Fields.HasToken("upgrade", "h2c")
+}
+
 // url is the URL of the request in c.req, and its exact target when that says more.
 func (c *client) url(o *origin) (url, target string) {
 	base := o.scheme + "://" + o.authority()
 	raw := string(c.req.Target)
 	switch {
-	case c.target.Path == nil: // not to be read as one
+	case c.target.Path == nil && strings.Contains(raw, "@"): // not to be read, and maybe with a password
+		return base + "/", ""
+	case c.target.Path == nil:
 		return base + "/", raw
 	case string(c.target.Path) == "*":
 		return base + "/", raw

@@ -1,10 +1,10 @@
 package proxy
 
 import (
-	"bytes"
 	"errors"
 	"io"
 	"net"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -25,6 +25,10 @@ type tunnel struct {
 	seen           netlog.Tunnel // what the hellos said; each direction its own fields
 	server         netlog.Server
 	marks          marks
+
+	breaks   sync.Once
+	broken   error  // the error that ended it, if one did
+	brokenBy string // whose connection met it
 }
 
 // newTunnel is the tunnel of a CONNECT that was read at the given time. Its open
@@ -75,21 +79,36 @@ func (c *client) tunnelTo(t *tunnel, d *dialled) {
 	t.finish(f)
 }
 
-// direction takes bytes from src to dst until src ends, and passes that on.
+// direction takes bytes from src to dst until src ends, and passes that on: an
+// end as an end, a reset as a reset.
 func (t *tunnel) direction(dst, src *peeked, count *atomic.Int64, look func([]byte) bool) error {
 	err := t.copy(dst, src, count, look)
-	switch {
-	case err == nil:
+	if err == nil {
 		closeWrite(dst)
 		t.halve(dst.SetReadDeadline)
-	default:
-		if errors.Is(err, syscall.ECONNRESET) {
-			resetOnClose(dst.Conn)
-		}
-		src.Conn.Close()
-		dst.Conn.Close()
+		return nil
 	}
+	t.breaks.Do(func() { t.broke(err, dst, src) })
+	src.Conn.Close()
+	dst.Conn.Close()
 	return err
+}
+
+// broke notes which side an error that ends the tunnel is of.
+func (t *tunnel) broke(err error, dst, src *peeked) {
+	t.broken = err
+	side := src
+	if errors.As(err, new(errWrite)) || errors.Is(err, syscall.EPIPE) || isClosed(dst.Conn) {
+		side = dst
+	}
+	t.brokenBy = byClient
+	if side != t.c.tcp {
+		t.brokenBy = byServer
+	}
+	if isReset(err) {
+		resetOnClose(dst.Conn)
+		resetOnClose(src.Conn)
+	}
 }
 
 func (t *tunnel) copy(dst, src *peeked, count *atomic.Int64, look func([]byte) bool) error {
@@ -182,26 +201,10 @@ func (t *tunnel) failure(up, down error) *failure {
 			return nil
 		}
 		return failed(netlog.PhaseReceive, netlog.CodeTimeout, errSilence.Error())
-	case byServerSide(up, true):
-		return classify(netlog.PhaseSend, up)
-	case byServerSide(down, false):
-		return classify(netlog.PhaseReceive, down)
+	case t.broken == nil || t.brokenBy != byServer:
+		return nil
 	}
-	return nil
-}
-
-// byServerSide tells whether a direction was ended by an error of the server's
-// connection, rather than of the browser's or by the other direction's end.
-func byServerSide(err error, up bool) bool {
-	if err == nil || errors.Is(err, net.ErrClosed) {
-		return false
-	}
-	writing := errors.As(err, new(errWrite))
-	var op *net.OpError
-	if errors.As(err, &op) && !writing {
-		writing = op.Op == "write" || op.Op == "writeto" || op.Op == "splice" && bytes.Contains([]byte(op.Err.Error()), []byte("broken pipe"))
-	}
-	return writing == up
+	return classify(netlog.PhaseReceive, t.broken)
 }
 
 // resetOnClose makes closing conn a reset, as the other side's end was one.

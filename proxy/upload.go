@@ -16,7 +16,7 @@ func (c *client) exchange(ex *exchange, forward wire.ForwardOptions) bool {
 	if err != nil {
 		return c.turnDown(ex, refusal(netlog.RefusedBadRequest, http.StatusBadRequest, err.Error()))
 	}
-	ex.sending.frame(framing, tap{limit: c.p.Keep.RequestBody})
+	ex.sending.frame(framing, tap{limit: c.p.Keep.RequestBody}, false)
 	forward.Upgrade = ex.upgrade
 	head := c.forwardHead(ex, forward)
 	u, f := c.upstreamFor(ex, head)
@@ -151,7 +151,7 @@ func (ex *exchange) drain() {
 	if err != nil || c.target.Path == nil {
 		return
 	}
-	ex.sending.frame(framing, tap{limit: c.p.Keep.RequestBody})
+	ex.sending.frame(framing, tap{limit: c.p.Keep.RequestBody}, false)
 	c.conn.SetReadDeadline(time.Now().Add(ex.drainTime()))
 	for !ex.sending.whole && ex.sending.tap.size < c.p.Keep.RequestBody {
 		if _, err := c.br.Peek(1); err != nil {

@@ -40,14 +40,14 @@ type world struct {
 	log   *netlog.Writer
 	proxy *Proxy
 	addr  string // the proxy's
-	ca    *authority
+	ca    *testCA
 	ended bool
 }
 
 // newWorld starts a proxy; change may adjust its configuration first.
 func newWorld(t *testing.T, change func(*Config)) *world {
 	t.Helper()
-	w := &world{t: t, path: filepath.Join(t.TempDir(), "network.jsonl"), ca: testAuthority(t)}
+	w := &world{t: t, path: filepath.Join(t.TempDir(), "network.jsonl"), ca: newTestCA(t)}
 	var err error
 	w.log, err = netlog.OpenWriter(netlog.WriterConfig{Path: w.path, Program: "test", Version: "0", Mode: "proxy", Limits: DefaultKeep()})
 	if err != nil {
@@ -157,7 +157,11 @@ func (w *world) want(addr string, want ...string) []pair {
 	pairs := w.pairs()
 	var got []string
 	for _, p := range pairs {
-		got = append(got, strings.ReplaceAll(p.String(), addr, "ADDR"))
+		s := p.String()
+		if addr != "" {
+			s = strings.ReplaceAll(s, addr, "ADDR")
+		}
+		got = append(got, s)
 	}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		w.t.Fatalf("entries:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
@@ -169,12 +173,13 @@ func (w *world) want(addr string, want ...string) []pair {
 type party struct {
 	t *testing.T
 	net.Conn
-	br *bufio.Reader
+	br   *bufio.Reader
+	tape *taped // below Conn, when that is a session of secure's
 }
 
 func newParty(t *testing.T, conn net.Conn) *party {
 	conn.SetDeadline(time.Now().Add(patience))
-	return &party{t, conn, bufio.NewReader(conn)}
+	return &party{t: t, Conn: conn, br: bufio.NewReader(conn)}
 }
 
 // send writes s; errors are the reader's to find.
@@ -246,11 +251,40 @@ func (w *world) connect(target string) *party {
 func (w *world) secure(target, name string) *party {
 	w.t.Helper()
 	b := w.connect(target)
-	session := tls.Client(b.Conn, &tls.Config{ServerName: name, RootCAs: w.ca.pool, NextProtos: []string{"h2", "http/1.1"}})
+	tape := &taped{Conn: b.Conn}
+	session := tls.Client(tape, &tls.Config{ServerName: name, RootCAs: w.ca.pool, NextProtos: []string{"h2", "http/1.1"}})
 	if err := session.Handshake(); err != nil {
 		w.t.Fatal("handshake:", err)
 	}
-	return newParty(w.t, session)
+	p := newParty(w.t, session)
+	p.tape = tape
+	return p
+}
+
+// A taped keeps what was read.
+type taped struct {
+	net.Conn
+	read []byte
+}
+
+func (c *taped) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	c.read = append(c.read, p[:n]...)
+	return n, err
+}
+
+// closeNotify is the length of an alert's record in TLS 1.3, which crypto/tls
+// does not tell from its absence.
+const closeNotify = 2 + 1 + 16
+
+// records are the lengths of the TLS records that were read.
+func (p *party) records() (lengths []int) {
+	for b := p.tape.read; len(b) > 5; {
+		n := int(b[3])<<8 | int(b[4])
+		lengths = append(lengths, n)
+		b = b[5+n:]
+	}
+	return lengths
 }
 
 // origin runs serve for each connection to a new address; with TLS when names
@@ -338,8 +372,8 @@ func eventually(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// An authority signs leaves for a test's servers and for the proxy.
-type authority struct {
+// A testCA signs leaves for a test's servers and for the proxy.
+type testCA struct {
 	cert *x509.Certificate
 	key  *ecdsa.PrivateKey
 	pool *x509.CertPool
@@ -347,7 +381,7 @@ type authority struct {
 	made map[string]*tls.Certificate
 }
 
-func testAuthority(t *testing.T) *authority {
+func newTestCA(t *testing.T) *testCA {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -366,12 +400,12 @@ func testAuthority(t *testing.T) *authority {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &authority{cert: cert, key: key, pool: x509.NewCertPool(), made: map[string]*tls.Certificate{}}
+	a := &testCA{cert: cert, key: key, pool: x509.NewCertPool(), made: map[string]*tls.Certificate{}}
 	a.pool.AddCert(cert)
 	return a
 }
 
-func (a *authority) leaf(name string) (*tls.Certificate, error) {
+func (a *testCA) leaf(name string) (*tls.Certificate, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if c := a.made[name]; c != nil {
@@ -398,3 +432,60 @@ func (a *authority) leaf(name string) (*tls.Certificate, error) {
 	a.made[name] = c
 	return c, nil
 }
+
+// logHas waits until the log has a line with s in it.
+func (w *world) logHas(s string) {
+	w.t.Helper()
+	eventually(w.t, "a log line with "+s, func() bool {
+		raw, err := os.ReadFile(w.path)
+		return err == nil && bytes.Contains(raw, []byte(s))
+	})
+}
+
+// waitFor waits until n entries have ended, and gives them.
+func (w *world) waitFor(n int) []pair {
+	w.t.Helper()
+	eventually(w.t, fmt.Sprint(n, " end lines"), func() bool {
+		raw, err := os.ReadFile(w.path)
+		return err == nil && bytes.Count(raw, []byte(`"event":"end"`)) >= n
+	})
+	return w.pairs()
+}
+
+// failingDial refuses every connection with err.
+func failingDial(err error) func(context.Context, string, string) (net.Conn, error) {
+	return func(context.Context, string, string) (net.Conn, error) { return nil, err }
+}
+
+// blockedDial fails once release is closed.
+func blockedDial(release <-chan bool) func(context.Context, string, string) (net.Conn, error) {
+	return func(ctx context.Context, _, _ string) (net.Conn, error) {
+		select {
+		case <-release:
+			return nil, errors.New("no way to the server")
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+func clientConfig(w *world) *tls.Config { return &tls.Config{RootCAs: w.ca.pool} }
+
+// A oneConn is a listener that gives one connection and ends with its work.
+type oneConn struct {
+	conn  net.Conn
+	given bool
+	done  chan struct{}
+}
+
+func (l *oneConn) Accept() (net.Conn, error) {
+	if !l.given {
+		l.given = true
+		return l.conn, nil
+	}
+	<-l.done
+	return nil, net.ErrClosed
+}
+
+func (l *oneConn) Close() error   { return nil }
+func (l *oneConn) Addr() net.Addr { return l.conn.LocalAddr() }

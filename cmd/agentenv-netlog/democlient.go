@@ -59,13 +59,18 @@ func newDemoClient(proxyURL string, roots *x509.CertPool) (*demoClient, error) {
 // drive makes the demo's requests, one after the other.
 func (c *demoClient) drive(ctx context.Context) error {
 	defer c.http.CloseIdleConnections()
-	for _, path := range []string{"/", "/style.css", "/app.js", "/logo.png"} {
-		if err := c.get(ctx, demoShop+path, http.StatusOK); err != nil {
+	for _, load := range []struct{ path, as string }{
+		{"/", "document"},
+		{"/style.css", "style"},
+		{"/app.js", "script"},
+		{"/logo.png", "image"},
+	} {
+		if err := c.get(ctx, demoShop+load.path, http.StatusOK, "Sec-Fetch-Dest", load.as); err != nil {
 			return err
 		}
 	}
 	for _, coding := range demoCodings {
-		if err := c.get(ctx, demoShop+"/api/prices?from=10&to=20", http.StatusOK, "Accept-Encoding", coding); err != nil {
+		if err := c.get(ctx, demoShop+"/api/prices?from=10&to=20", http.StatusOK, "Accept-Encoding", coding, "Sec-Fetch-Dest", "empty"); err != nil {
 			return err
 		}
 	}
@@ -118,7 +123,7 @@ func (c *demoClient) do(r *http.Request, want int) error {
 
 // signIn opens the form and sends it; the answer redirects to the account.
 func (c *demoClient) signIn(ctx context.Context) error {
-	if err := c.get(ctx, demoShop+"/login", http.StatusOK); err != nil {
+	if err := c.get(ctx, demoShop+"/login", http.StatusOK, "Sec-Fetch-Dest", "document"); err != nil {
 		return err
 	}
 	form := url.Values{"user": {"ada"}, "password": {"not a secret"}}
@@ -127,6 +132,7 @@ func (c *demoClient) signIn(ctx context.Context) error {
 		return err
 	}
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	r.Header.Set("Sec-Fetch-Dest", "document")
 	return c.do(r, http.StatusOK)
 }
 

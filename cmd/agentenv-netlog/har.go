@@ -46,10 +46,11 @@ func runHAR(path, output string, stdout, stderr io.Writer) error {
 		return unreadableLog(err)
 	}
 	defer log.Close()
+	live := liveFile(path)
 	if output == "" {
-		output = filepath.Join(logFolder(path), "network.har")
+		output = filepath.Join(filepath.Dir(live), "network.har")
 	}
-	options := har.Options{Version: programVersion(), Title: filepath.Base(path)}
+	options := har.Options{Version: programVersion(), Title: filepath.Base(live)}
 	if output == "-" {
 		stats, err := har.Convert(log, stdout, options)
 		if err != nil {
@@ -58,7 +59,7 @@ func runHAR(path, output string, stdout, stderr io.Writer) error {
 		summarize(stderr, stats, "standard output")
 		return nil
 	}
-	target, err := newTarget(output, path)
+	target, err := newTarget(output, live)
 	if err != nil {
 		return err
 	}
@@ -70,11 +71,12 @@ func runHAR(path, output string, stdout, stderr io.Writer) error {
 	return nil
 }
 
-func logFolder(path string) string {
+// liveFile is the log's own file, when path is the folder of it.
+func liveFile(path string) string {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		return path
+		return filepath.Join(path, "network.jsonl")
 	}
-	return filepath.Dir(path)
+	return path
 }
 
 func unreadableLog(err error) error {

@@ -107,6 +107,7 @@ func (p *process) address(t *testing.T) string {
 // client is a browser that uses the proxy and trusts its authority.
 func (p *process) client(t *testing.T) *http.Client {
 	t.Helper()
+	address := p.address(t)
 	roots := x509.NewCertPool()
 	b, err := os.ReadFile(filepath.Join(p.dir, "config", program, "ca.pem"))
 	if err != nil {
@@ -114,7 +115,7 @@ func (p *process) client(t *testing.T) *http.Client {
 	}
 	roots.AppendCertsFromPEM(b)
 	transport := &http.Transport{
-		Proxy:           http.ProxyURL(&url.URL{Scheme: "http", Host: p.address(t)}),
+		Proxy:           http.ProxyURL(&url.URL{Scheme: "http", Host: address}),
 		TLSClientConfig: &tls.Config{RootCAs: roots},
 	}
 	t.Cleanup(transport.CloseIdleConnections)

@@ -99,7 +99,7 @@ func runProxy(ctx context.Context, f proxyFlags, stderr io.Writer) error {
 	if w.FileMode, err = parseMode(f.logMode); err != nil {
 		return err
 	}
-	if w.Sync, w.Interval, err = parseSync(f.sync); err != nil {
+	if w.Sync, w.SyncEvery, err = parseSync(f.sync); err != nil {
 		return err
 	}
 	if err := positive(f); err != nil {

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/agentenv/netlog/netlog"
 )
@@ -15,12 +16,13 @@ import (
 // A row is what a table has of one exchange or tunnel.
 type row struct {
 	id                        int64
+	t                         time.Time
 	method, status, kind, url string
 	size                      int64
 }
 
-// printTable prints a log's exchanges and tunnels in the order of their open
-// lines. It holds a row for each.
+// printTable prints the exchanges and tunnels of a log of one process in the
+// order in which they began, as a HAR has them. It holds a row for each.
 func printTable(w io.Writer, log *netlog.Log) error {
 	rows, err := readRows(log)
 	if err != nil {
@@ -64,12 +66,12 @@ func readRows(log *netlog.Log) ([]row, error) {
 	for _, r := range byID {
 		rows = append(rows, *r)
 	}
-	slices.SortFunc(rows, func(a, b row) int { return cmp.Compare(a.id, b.id) })
+	slices.SortFunc(rows, func(a, b row) int { return cmp.Or(a.t.Compare(b.t), cmp.Compare(a.id, b.id)) })
 	return rows, nil
 }
 
 func openRow(id int64, o *netlog.Open) *row {
-	r := &row{id: id, status: "open", kind: "-"}
+	r := &row{id: id, t: o.Time, status: "open", kind: "-"}
 	if o.Request == nil {
 		r.method, r.kind, r.url = "CONNECT", "tunnel", o.Target
 		return r

@@ -221,19 +221,7 @@ func TestProxyStops(t *testing.T) {
 			p.signal(t, syscall.SIGTERM)
 			p.await(t, &p.stderr, "stopping")
 			for range c.signals - 1 {
-				// The proxy may not yet listen for the second one when it says that it
-				// stops: such a one is lost, and a person would send another.
-				if err := poll(func() bool {
-					p.Process.Signal(syscall.SIGINT)
-					select {
-					case <-done:
-						return true
-					default:
-						return false
-					}
-				}); err != nil {
-					t.Fatal(err)
-				}
+				p.signal(t, syscall.SIGINT)
 			}
 			if status := p.end(t); status != 0 {
 				t.Errorf("exit status %d\n%s", status, p.stderr.String())

@@ -65,9 +65,10 @@ signal ends the wait.`,
   agentenv-netlog proxy --tunnel '*.bank.example' --upstream-ca staging-ca.pem`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt, syscall.SIGTERM)
-			defer stop()
-			return runProxy(ctx, f, c.ErrOrStderr())
+			// To the very end: one signal too many must not cut the log short.
+			signals := make(chan os.Signal, 2)
+			signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+			return runProxy(f, signals, c.ErrOrStderr())
 		},
 	}
 	flags := c.Flags()
@@ -89,8 +90,9 @@ signal ends the wait.`,
 	return c
 }
 
-// runProxy serves until ctx ends.
-func runProxy(ctx context.Context, f proxyFlags, stderr io.Writer) error {
+// runProxy serves until the first signal, and then as --drain says, or until the
+// second.
+func runProxy(f proxyFlags, signals <-chan os.Signal, stderr io.Writer) error {
 	// What the command line alone can be wrong in comes first, then what is taken
 	// and given back (the port), then what is made (the authority), then the log:
 	// a proxy that can't run leaves no line in one.
@@ -136,15 +138,20 @@ func runProxy(ctx context.Context, f proxyFlags, stderr io.Writer) error {
 
 	var broken error
 	select {
-	case <-ctx.Done():
+	case <-signals:
 		fmt.Fprintf(stderr, "stopping: open connections have %v; a second signal ends the wait\n", f.drain)
 	case broken = <-s.served:
 	}
-	again, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	again, cancel := context.WithTimeout(again, f.drain)
+	drain, cancel := context.WithTimeout(context.Background(), f.drain)
 	defer cancel()
-	if err := errors.Join(broken, s.close(again)); err != nil {
+	go func() {
+		select {
+		case <-signals:
+			cancel()
+		case <-drain.Done():
+		}
+	}()
+	if err := errors.Join(broken, s.close(drain)); err != nil {
 		return failed(err, "the log holds what was written until then")
 	}
 	return nil

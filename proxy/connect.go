@@ -214,9 +214,7 @@ func (c *client) plainInside(target Target, e *early) {
 // lateTunnel relays a connection that turned out not to be one to look into.
 func (c *client) lateTunnel(t *tunnel, e *early) {
 	t.marks.dialling = t.open.Time
-	watch := c.watch()
 	d, err := e.settle()
-	watch.stop()
 	t.marks.lookup, t.marks.resolved, t.marks.connected = d.lookup, d.resolved, d.connected
 	if err != nil {
 		t.server.Address = d.address

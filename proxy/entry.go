@@ -26,6 +26,8 @@ type entry struct {
 
 // begin starts the time within which the open line is written.
 func (e *entry) begin() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	e.timer = time.AfterFunc(openWithin, e.writeOpen)
 }
 

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/agentenv/netlog/netlog"
@@ -22,7 +23,7 @@ func browserTLS(leaf func(string) (*tls.Certificate, error)) *tls.Config {
 	if leaf == nil {
 		return nil
 	}
-	return &tls.Config{
+	config := &tls.Config{
 		GetCertificate: func(h *tls.ClientHelloInfo) (*tls.Certificate, error) {
 			return leaf(h.Context().Value(clientKey{}).(*client).origin.host)
 		},
@@ -30,6 +31,17 @@ func browserTLS(leaf func(string) (*tls.Certificate, error)) *tls.Config {
 		MinVersion:                  tls.VersionTLS12,
 		DynamicRecordSizingDisabled: true, // what passes is relayed in the pieces that it came in
 	}
+	// Who offers only what we don't speak (curl --http1.0) gets no protocol, as from
+	// a server that knows none of ALPN, rather than an alert.
+	silent := config.Clone()
+	silent.NextProtos = nil
+	config.GetConfigForClient = func(h *tls.ClientHelloInfo) (*tls.Config, error) {
+		if slices.Contains(h.SupportedProtos, "http/1.1") {
+			return nil, nil
+		}
+		return silent, nil
+	}
+	return config
 }
 
 // intercept decrypts what the browser sends and serves its requests, once the
@@ -138,7 +150,7 @@ func (c *client) connectUp(o *origin, e *early, offered []string) {
 		return
 	}
 	var alpn []string
-	if offered != nil {
+	if slices.Contains(offered, "http/1.1") {
 		alpn = httpOnly
 	}
 	u, err := c.establish(o, tcp, alpn)

@@ -463,7 +463,7 @@ func TestBigBodiesAreKeptToTheLimit(t *testing.T) {
 }
 
 func TestSlowHeadIsTimedOut(t *testing.T) {
-	w := newWorld(t, func(c *Config) { c.Timeouts.ClientHead = 50 * time.Millisecond })
+	w := newWorld(t, func(c *Config) { c.Timeouts.ClientHead = time.Second })
 	b := w.browser()
 	b.send("GET http://exam")
 	if got := b.head(); !strings.HasPrefix(got, "HTTP/1.1 408 ") {

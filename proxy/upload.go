@@ -23,18 +23,20 @@ func (c *client) exchange(ex *exchange, forward wire.ForwardOptions) bool {
 	if f != nil {
 		return c.turnDown(ex, f)
 	}
-	c.upload(ex, u, head)
-	return c.awaitAnswer(ex, u, ex.unsent == nil)
+	sent := c.upload(ex, u, head)
+	return c.awaitAnswer(ex, u, sent)
 }
 
-// upload sends the request and says so, even when a fault of ours ends it.
-func (c *client) upload(ex *exchange, u *upstream, head []byte) {
+// upload sends the request and says so, even when a fault of ours ends it. It
+// tells whether all of it went up.
+func (c *client) upload(ex *exchange, u *upstream, head []byte) bool {
 	c.current = nil // u owns it
 	ex.unsent = errFault
 	defer close(ex.uploaded)
 	err := c.send(ex, u, head)
 	c.conn.SetReadDeadline(time.Time{})
 	ex.unsent = err
+	return err == nil
 }
 
 var errFault = failed(netlog.PhaseProxy, netlog.CodeInternal, "a fault of the proxy's own")

@@ -79,7 +79,7 @@ func (w *world) end() {
 		return
 	}
 	w.ended = true
-	ctx, cancel := context.WithTimeout(context.Background(), 500*time.Millisecond)
+	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 	defer cancel()
 	w.proxy.Shutdown(ctx)
 	if err := w.log.Close(); err != nil {

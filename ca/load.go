@@ -61,7 +61,7 @@ const maxFile = 1 << 20 // a chain of hundreds of certificates
 func readFile(path string) ([]byte, error) {
 	info, err := os.Stat(path) // not opened first: a FIFO would block
 	if err != nil {
-		return nil, err
+		return nil, unreadable(path, err)
 	}
 	if !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%q is no regular file", path)
@@ -69,7 +69,19 @@ func readFile(path string) ([]byte, error) {
 	if info.Size() > maxFile {
 		return nil, fmt.Errorf("%q has %d bytes, too many for a certificate authority's file", path, info.Size())
 	}
-	return os.ReadFile(path)
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, unreadable(path, err)
+	}
+	return b, nil
+}
+
+func unreadable(path string, err error) error {
+	var named *fs.PathError
+	if errors.As(err, &named) {
+		err = named.Err
+	}
+	return fmt.Errorf("read %q: %w", path, err)
 }
 
 // restore writes the ca.pem that a crash kept Create from writing, with the

@@ -28,7 +28,12 @@ cookies and passwords as the log does.`,
 		Example: `  agentenv-netlog har network.jsonl
   agentenv-netlog har network.jsonl -o login.har
   agentenv-netlog har network.jsonl -o - | jq '.log.entries[].request.url'`,
-		Args: cobra.ExactArgs(1),
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return fmt.Errorf("har wants one log, not %d", len(args))
+			}
+			return nil
+		},
 		RunE: func(c *cobra.Command, args []string) error {
 			return runHAR(args[0], output, c.OutOrStdout(), c.ErrOrStderr())
 		},
@@ -129,6 +134,10 @@ func newTarget(path, log string) (target, error) {
 	}
 	probe, err := os.CreateTemp(beside, ".har-*.tmp")
 	if err != nil {
+		var named *fs.PathError // of a name that says nothing to people
+		if errors.As(err, &named) {
+			err = named.Err
+		}
 		return t, unwritableHAR(fmt.Errorf("write the HAR %q: %w", path, err))
 	}
 	return t, errors.Join(probe.Close(), os.Remove(probe.Name()))

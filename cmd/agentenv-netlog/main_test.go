@@ -24,6 +24,7 @@ import (
 
 // TestMain also makes the test binary each of these programs, by its name.
 func TestMain(m *testing.M) {
+	os.Setenv("GORACE", "atexit_sleep_ms=0") // else each of them ends with a second's sleep under the race detector
 	testscript.Main(leakFree{m}, map[string]func(){
 		program:    main,
 		"probe":    probe,
@@ -100,6 +101,7 @@ func TestScripts(t *testing.T) {
 		RequireUniqueNames:  true,
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("XDG_CONFIG_HOME", filepath.Join(e.WorkDir, "config"))
+			e.Setenv("GORACE", os.Getenv("GORACE"))
 			e.Setenv("HOME", filepath.Join(e.WorkDir, "home"))
 			return nil
 		},

@@ -12,8 +12,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// run does what the arguments say and returns the exit status. It ends early
-// when ctx does.
+// run does what the arguments say and returns the exit status.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	root := newRoot()
 	root.SetArgs(args)

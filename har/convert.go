@@ -99,8 +99,8 @@ func (c *converter) archive(o Options) error {
 // page makes the one page, nil for a log without entries.
 func (c *converter) page(title string) (*Page, error) {
 	var page *Page
-	for i := range c.index.items[:min(len(c.index.items), titleEntries)] {
-		line, err := c.line(c.index.items[i].open)
+	for i := range min(c.index.items.n, titleEntries) {
+		line, err := c.line(c.index.items.at(i).open)
 		if err != nil {
 			return nil, err
 		}
@@ -127,7 +127,7 @@ const pageID = "page_1"
 func (c *converter) entries() error {
 	for _, p := range c.index.processes {
 		for i := p.begin; i < p.end; i++ {
-			r, err := c.record(&c.index.items[i])
+			r, err := c.record(c.index.items.at(i))
 			if err != nil {
 				return err
 			}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -522,6 +523,26 @@ func TestEmptyLog(t *testing.T) {
 		if len(log.Entries) != 0 || len(log.Pages) != 0 || stats.Entries != 0 {
 			t.Errorf("%q: %+v", content, stats)
 		}
+	}
+}
+
+// The first pass takes some 50 bytes an entry, whatever the lines hold.
+func TestIndexMemory(t *testing.T) {
+	const n = 20_000
+	f := newFixture(t)
+	for i := range n {
+		f.exchange(get(fmt.Sprintf("http://h/%d", i)), ok("text/plain", []byte("a")))
+	}
+	log := f.log()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	x, err := makeIndex(log)
+	runtime.ReadMemStats(&after)
+	if err != nil || x.items.n != n {
+		t.Fatalf("%d items, %v", x.items.n, err)
+	}
+	if each := (after.TotalAlloc - before.TotalAlloc - 512<<10) / n; int64(each) > 64 {
+		t.Errorf("%d bytes allocated an entry", each)
 	}
 }
 

@@ -196,7 +196,7 @@ func TestDecodeBomb(t *testing.T) {
 	for _, c := range coders {
 		var bomb bytes.Buffer
 		w := c.writer(&bomb)
-		if err := zeros(w, 64<<20); err != nil {
+		if err := zeros(w, 16<<20); err != nil {
 			t.Fatal(err)
 		}
 		w.Close()

@@ -68,6 +68,7 @@ func TestEntryURL(t *testing.T) {
 		{netlog.Open{Kind: netlog.KindTunnel, Target: "[::1]:443"}, false, "https://[::1]:443/"},
 		{netlog.Open{Kind: netlog.KindTunnel, Target: "[::1]"}, false, "https://[::1]:443/"},
 		{netlog.Open{Kind: netlog.KindTunnel, Target: "h.example:22"}, false, "https://h.example:22/"},
+		{netlog.Open{Request: &netlog.Request{URL: "HTTPS://H/X"}}, false, "https://H/X"},
 		{netlog.Open{Request: &netlog.Request{URL: "://h/x"}}, false, "http://unknown.invalid//h/x"},
 		{netlog.Open{Request: &netlog.Request{URL: "http://[::1/x?y"}}, false, "http://unknown.invalid/x?y"},
 		{netlog.Open{Request: &netlog.Request{URL: "http://[fe80::1]:8080/"}}, false, "http://[fe80::1]:8080/"},

@@ -1,8 +1,6 @@
 package har
 
 import (
-	"cmp"
-	"slices"
 	"sort"
 
 	"github.com/agentenv/netlog/netlog"
@@ -12,7 +10,7 @@ import (
 // but that, so that a log of any length can be put in order.
 type index struct {
 	processes []segment
-	items     []item
+	items     items
 	answers   map[netlog.Pos]netlog.Pos   // by the open line's position
 	messages  map[netlog.Pos][]netlog.Pos // likewise
 	stats     Stats
@@ -22,14 +20,6 @@ type index struct {
 type segment struct {
 	process
 	begin, end int
-}
-
-// An item is one exchange or tunnel: 48 bytes.
-type item struct {
-	micros int64 // the open line's time
-	id     int64
-	open   netlog.Pos
-	end    netlog.Pos // of no length: none
 }
 
 // makeIndex makes the first pass, which reads only the lines' heads and the
@@ -47,14 +37,12 @@ func makeIndex(log *netlog.Log) (*index, error) {
 		return nil, err
 	}
 	if len(x.processes) > 0 {
-		x.processes[len(x.processes)-1].end = len(x.items)
+		x.processes[len(x.processes)-1].end = x.items.n
 	}
 	x.stats.Unreadable += lines.Unreadable()
 	x.stats.Lines += lines.Unreadable()
 	for _, p := range x.processes {
-		slices.SortStableFunc(x.items[p.begin:p.end], func(a, b item) int {
-			return cmp.Or(cmp.Compare(a.micros, b.micros), cmp.Compare(a.id, b.id))
-		})
+		x.items.sort(p.begin, p.end)
 	}
 	return x, nil
 }
@@ -89,8 +77,8 @@ func (s *scan) line(h netlog.Head, pos netlog.Pos) error {
 			s.stats.Unreadable++
 			break
 		}
-		s.live[h.ID] = len(s.items)
-		s.items = append(s.items, item{micros: h.Time.UnixMicro(), id: h.ID, open: pos})
+		s.live[h.ID] = s.items.n
+		s.items.add(item{micros: h.Time.UnixMicro(), id: h.ID, open: pos})
 	case netlog.EventAnswer, netlog.EventMessage:
 		i, ok := s.live[h.ID]
 		if !ok {
@@ -99,7 +87,7 @@ func (s *scan) line(h netlog.Head, pos netlog.Pos) error {
 			}
 			break
 		}
-		open := s.items[i].open
+		open := s.items.at(i).open
 		if h.Event == netlog.EventMessage {
 			s.messages[open] = append(s.messages[open], pos)
 		} else {
@@ -107,7 +95,7 @@ func (s *scan) line(h netlog.Head, pos netlog.Pos) error {
 		}
 	case netlog.EventEnd:
 		if i, ok := s.live[h.ID]; ok {
-			s.items[i].end = pos
+			s.items.at(i).end = pos
 			delete(s.live, h.ID)
 		} else if s.known(h.ID) {
 			s.stats.Unreadable++ // a second end
@@ -135,16 +123,16 @@ func (s *scan) start(h netlog.Head, pos netlog.Pos) error {
 	s.pid = line.Start.PID
 	if !rotated {
 		if n := len(s.processes); n > 0 {
-			s.processes[n-1].end = len(s.items)
+			s.processes[n-1].end = s.items.n
 		}
 		s.processes = append(s.processes, segment{
 			process: process{first: h.N, limits: line.Start.Limits},
-			begin:   len(s.items),
+			begin:   s.items.n,
 		})
 	}
 	if h.N <= s.last { // another log was put behind this one
 		clear(s.live)
-		s.begun, s.last = len(s.items), 0
+		s.begun, s.last = s.items.n, 0
 	}
 	s.last = max(s.last, h.N)
 	return nil
@@ -153,7 +141,7 @@ func (s *scan) start(h netlog.Head, pos netlog.Pos) error {
 // known says whether an open line of that number was seen. Numbers rise in a
 // log that nobody has changed.
 func (s *scan) known(id int64) bool {
-	items := s.items[s.begun:]
-	i := sort.Search(len(items), func(i int) bool { return items[i].id >= id })
-	return i < len(items) && items[i].id == id
+	n := s.items.n - s.begun
+	i := sort.Search(n, func(i int) bool { return s.items.at(s.begun+i).id >= id })
+	return i < n && s.items.at(s.begun+i).id == id
 }

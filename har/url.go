@@ -32,6 +32,7 @@ func entryURL(o *netlog.Open, webSocket bool) string {
 	default:
 		scheme, rest = "http", url
 	}
+	scheme = strings.ToLower(scheme)
 	rest, _, _ = strings.Cut(rest, "#")
 	authority, path := rest, "/"
 	if i := strings.IndexAny(rest, "/?"); i >= 0 {
@@ -41,7 +42,7 @@ func entryURL(o *netlog.Open, webSocket bool) string {
 		authority = unknownHost
 	}
 	if webSocket {
-		switch strings.ToLower(scheme) {
+		switch scheme {
 		case "http":
 			scheme = "ws"
 		case "https":

@@ -70,7 +70,7 @@ func startOrigin(t *testing.T, a *authority) *origin {
 func (o *origin) serve(t *testing.T, l net.Listener, config *tls.Config) {
 	server := &http.Server{
 		Handler:                      o.recorded(site()),
-		TLSConfig:                    config,
+		TLSConfig:                    config.Clone(),
 		DisableGeneralOptionsHandler: true,
 		ErrorLog:                     log.New(io.Discard, "", 0),
 	}

@@ -27,6 +27,7 @@ func (u *upstream) serve(ex *exchange, err error) bool {
 		return u.unanswered(ex, err)
 	}
 	ex.marks.first = u.c.p.now()
+	ex.writeOpen() // whoever has the answer finds the request in the log
 	for range maxInformational {
 		err := wire.ReadAnswer(u.br, &u.answer, headLimit)
 		if err != nil {
@@ -57,11 +58,12 @@ func (u *upstream) unanswered(ex *exchange, err error) bool {
 		f := failed(netlog.PhaseWait, netlog.CodeReset, "the server closed the connection, which had been used before, without an answer")
 		return u.conclude(ex, f, false)
 	}
-	phase := netlog.PhaseWait
-	if !ex.allSent() {
-		phase = netlog.PhaseSend
+	f := *u.c.fail(netlog.PhaseWait, err)
+	u.giveUp(ex)
+	if ex.unsent != nil {
+		f.Phase = netlog.PhaseSend
 	}
-	return u.fail(ex, u.c.fail(phase, err))
+	return u.fail(ex, &f)
 }
 
 // mayWait tells whether the limit for an answer that has not begun has not run
@@ -290,13 +292,18 @@ func (u *upstream) browserGone(ex *exchange) *failure {
 // fail ends an exchange that has no answer: the browser gets our page, once its
 // request has been read for the log.
 func (u *upstream) fail(ex *exchange, f *failure) bool {
-	ex.abandon()
-	u.conn.Close() // so that sending ends too
-	<-ex.uploaded
+	u.giveUp(ex)
 	if wanted(f) {
 		u.c.write(page(ex.method == http.MethodHead, f, ex.origin.route != nil))
 	}
 	return u.conclude(ex, f, false)
+}
+
+// giveUp ends the connection and waits for the request's end.
+func (u *upstream) giveUp(ex *exchange) {
+	ex.abandon()
+	u.conn.Close() // so that sending ends too
+	<-ex.uploaded
 }
 
 // wanted tells whether there is a browser to show the page for f to, and one
@@ -311,8 +318,7 @@ func wanted(f *failure) bool {
 func (u *upstream) conclude(ex *exchange, f *failure, goesOn bool) bool {
 	if f != nil {
 		goesOn = false
-		u.conn.Close()
-		ex.abandon()
+		u.giveUp(ex)
 	}
 	<-ex.uploaded
 	if ex.unsent != nil {

@@ -127,16 +127,6 @@ func (ex *exchange) abandon() {
 	}
 }
 
-// allSent tells whether the whole request has gone up.
-func (ex *exchange) allSent() bool {
-	select {
-	case <-ex.uploaded:
-		return ex.unsent == nil
-	default:
-		return false
-	}
-}
-
 // finish ends the exchange: with f as what broke it, or nil when it went well.
 func (ex *exchange) finish(f *failure) {
 	if ex.answerLine != nil {

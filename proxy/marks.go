@@ -14,6 +14,7 @@ type marks struct {
 	resolved  time.Time
 	connected time.Time // TCP
 	ready     time.Time // a connection could be used
+	sending   time.Time // the last of the request began to go up
 	sent      time.Time // the whole request had gone up
 	first     time.Time // the answer's first byte had come
 }
@@ -44,9 +45,13 @@ func (m *marks) timings(open, end time.Time) netlog.Timings {
 		return t
 	}
 	// An answer that begins before the upload ends: sending stops at its first byte.
+	// One that only overtakes the news that the last piece is written is not early.
 	sent := m.sent
 	if !m.first.IsZero() && (sent.IsZero() || m.first.Before(sent)) {
 		sent = m.first
+		if !m.sending.IsZero() && m.sending.Before(sent) {
+			sent = m.sending
+		}
 	}
 	if phase(&t.Send, sent) && phase(&t.Wait, m.first) {
 		phase(&t.Receive, end)

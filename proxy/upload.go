@@ -73,6 +73,9 @@ func (c *client) send(ex *exchange, u *upstream, head []byte) error {
 			}
 		}
 	}
+	if ex.sending.whole {
+		ex.lastPiece()
+	}
 	if c.br.Buffered() == 0 || ex.sending.whole {
 		write(head)
 		head = nil
@@ -83,6 +86,9 @@ func (c *client) send(ex *exchange, u *upstream, head []byte) error {
 			return c.cutShort(ex, u, err, broken)
 		}
 		n, err := ex.sending.take(piece, time.Time{})
+		if ex.sending.whole && broken == nil {
+			ex.lastPiece()
+		}
 		if len(head) > 0 {
 			head = append(head, piece[:n]...)
 			write(head)
@@ -105,6 +111,20 @@ func (c *client) send(ex *exchange, u *upstream, head []byte) error {
 		ex.know(ex.sending.tap.body(), ex.sending.trailers())
 	}
 	return broken
+}
+
+// earlyOpen is the largest kept body whose open line is written before its last
+// piece is sent, rather than behind that.
+const earlyOpen = 64 << 10
+
+// lastPiece says that the last of the request is about to be sent. The open line
+// goes first where that holds nothing up: the server may answer before the
+// sending goroutine runs again.
+func (ex *exchange) lastPiece() {
+	ex.marks.sending = ex.p.now()
+	if len(ex.sending.tap.kept) <= earlyOpen {
+		ex.know(ex.sending.tap.body(), ex.sending.trailers())
+	}
 }
 
 // errUpstream is an error of writing to the server, while the browser is well.

@@ -125,6 +125,16 @@ func every(f *fixture) {
 	id = f.open(&netlog.Open{Kind: netlog.KindTunnel, Target: "forbidden.example:443"})
 	f.end(id, &netlog.End{Refused: &netlog.Refused{Code: netlog.RefusedPolicy, Reason: "the rules forbid it", Status: 403}, Timings: netlog.NoTimings(10)})
 
+	id = f.open(&netlog.Open{Kind: netlog.KindTunnel, Via: netlog.ViaTunnel, Target: "reset.example:443"})
+	f.end(id, &netlog.End{Server: &netlog.Server{Address: "192.0.2.2:443", Connection: 3}, Tunnel: &netlog.Tunnel{Sent: 1, Received: 2},
+		Failed: &netlog.Failed{Phase: netlog.PhaseReceive, Code: netlog.CodeReset, Reason: "reset by the server"}, Timings: netlog.NoTimings(10)})
+	id = f.open(&netlog.Open{Kind: netlog.KindTunnel, Via: netlog.ViaTunnel, Target: "dialling.example:443"})
+	f.end(id, &netlog.End{Tunnel: &netlog.Tunnel{}, Failed: &netlog.Failed{Phase: netlog.PhaseProxy, Code: netlog.CodeStopped}, Timings: netlog.NoTimings(10)})
+
+	// The stand-in's: a connection's bytes, and no bodies.
+	id = f.open(&netlog.Open{Via: netlog.ViaStandIn, Request: &netlog.Request{Method: "POST", URL: "http://plain.example/form", Version: "HTTP/1.1", HeaderBytes: 200}})
+	f.end(id, &netlog.End{Response: &netlog.Response{Status: 200, Reason: "OK", Version: "HTTP/1.1"}, Tunnel: &netlog.Tunnel{Sent: 400, Received: 9000}, Timings: netlog.NoTimings(10)})
+
 	// A refused request, one that failed, one that broke off, one that is no HTTP.
 	id = f.open(&netlog.Open{Via: netlog.ViaPlain, Request: &netlog.Request{Method: "GET", URL: "h.example", Version: "HTTP/1.1"}})
 	f.end(id, &netlog.End{Refused: &netlog.Refused{Code: netlog.RefusedBadRequest, Status: 400}, Timings: netlog.NoTimings(10)})
@@ -167,7 +177,7 @@ func TestGolden(t *testing.T) {
 	for _, fault := range faults(out.Bytes()) {
 		t.Error(fault)
 	}
-	want := Stats{Lines: f.n, Entries: 26, Open: 4, Failed: 4, Refused: 2, Truncated: 1, Undecoded: 1}
+	want := Stats{Lines: f.n, Entries: 29, Open: 4, Failed: 6, Refused: 2, Truncated: 1, Undecoded: 1}
 	if stats != want {
 		t.Errorf("got %+v, want %+v", stats, want)
 	}
@@ -224,6 +234,9 @@ func TestEntries(t *testing.T) {
 		"https://bank.example:443/":      200,
 		"https://pinned.example:443/":    -1,
 		"https://forbidden.example:443/": -1,
+		"https://reset.example:443/":     200,
+		"https://dialling.example:443/":  -1,
+		"http://plain.example/form":      200,
 		"https://open.example:443/":      -1,
 		"http://h.example/":              -1,
 		"https://shop.example/cart":      -1,
@@ -253,6 +266,10 @@ func TestEntries(t *testing.T) {
 		if got := byURL[url].Response.Error; got != want {
 			t.Errorf("%s: _error %q, want %q", url, got, want)
 		}
+	}
+	if e := byURL["http://plain.example/form"]; e.Request.BodySize != -1 || e.Request.PostData != nil || e.Response.BodySize != -1 ||
+		e.Response.TransferSize != 9000 || e.Response.Content.Text != nil || e.Tunnel.Sent != 400 {
+		t.Errorf("the stand-in's entry: %+v", e)
 	}
 	upload := byURL["https://shop.example/upload"].Request
 	if c := upload.Headers[0]; c.Name != "cookie" || c.Value != "a=1; b=2" || len(upload.Headers) != 3 || len(upload.Cookies) != 2 {

@@ -41,7 +41,8 @@ func (b *builder) request(p process, r *record, webSocket bool, out *Request) {
 	switch {
 	case body != nil:
 		out.BodySize = max(body.Size, 0)
-	case r.end == nil && r.open.Kind != netlog.KindTunnel:
+	case r.open.Kind == netlog.KindTunnel:
+	case r.end == nil, r.end.Tunnel != nil: // not known yet, or never: the stand-in's
 		out.BodySize = -1
 	}
 	if out.BodySize > 0 {

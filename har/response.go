@@ -36,20 +36,22 @@ func (b *builder) response(p process, r *record, answer *netlog.Response, e *Ent
 	if contentType != "" {
 		out.Content.MimeType = contentType
 	}
+	if r.end == nil || r.end.Response == nil {
+		return // the body is still coming, or nothing is known of it
+	}
 	body := answer.Body
-	if body == nil && r.end != nil && r.end.Response != nil {
-		body = &netlog.Body{}
+	switch {
+	case body != nil:
+		out.BodySize = max(body.Size, 0)
+	case r.end.Tunnel != nil: // the stand-in counts a connection's bytes alone
+		out.TransferSize = max(r.end.Tunnel.Received, 0)
+		return
+	default:
+		out.BodySize, body = 0, &netlog.Body{}
 	}
-	if body == nil {
-		return // still coming
-	}
-	out.BodySize = max(body.Size, 0)
 	out.TransferSize += out.BodySize
-	if r.end != nil && r.end.WebSocket != nil {
+	if r.end.WebSocket != nil {
 		out.TransferSize += max(r.end.WebSocket.Received.Bytes, 0)
-	}
-	if r.end != nil && r.end.Tunnel != nil && out.BodySize == 0 {
-		out.TransferSize = max(out.TransferSize, r.end.Tunnel.Received) // the stand-in counts a connection's bytes
 	}
 	if out.BodySize == 0 && !hasBody(r.open.Request, answer.Status) {
 		return
@@ -79,6 +81,7 @@ func tunnelled(r *record) bool {
 		case netlog.PhaseDNS, netlog.PhaseConnect, netlog.PhaseClientTLS, netlog.PhaseServerTLS:
 			return false
 		}
+		return r.end.Server != nil
 	}
 	return true
 }

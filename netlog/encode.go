@@ -1,0 +1,464 @@
+package netlog
+
+import (
+	"encoding/base64"
+	"io"
+	"strconv"
+	"time"
+)
+
+// headRoom is more than the longest beginning of a line takes: n, event, id, t
+// and lost.
+const headRoom = 160
+
+// timeLayout is how t is written: always six fraction digits, always UTC.
+const timeLayout = "2006-01-02T15:04:05.000000Z"
+
+// dateLayout is how a certificate's times are written.
+const dateLayout = "2006-01-02T15:04:05Z"
+
+// AppendLine appends l to b as one line of the log, with its newline. The error
+// is that of a kept body that could not be read: the line is whole all the same,
+// with what could be read of the body and marked as truncated.
+func AppendLine(b []byte, l *Line) ([]byte, error) {
+	e := encoder{b: appendHead(b, &l.Head)}
+	switch {
+	case l.Start != nil:
+		e.start(l.Start)
+	case l.Open != nil:
+		e.open(l.Open)
+	case l.Answer != nil:
+		e.answer(l.Answer)
+	case l.Message != nil:
+		e.message(l.Message)
+	case l.End != nil:
+		e.end(l.End)
+	}
+	return append(e.b, '}', '\n'), e.err
+}
+
+// appendHead appends a line's beginning, from its brace to the last field that
+// a scan reads.
+func appendHead(b []byte, h *Head) []byte {
+	b = append(b, `{"n":`...)
+	b = strconv.AppendInt(b, h.N, 10)
+	b = append(b, `,"event":"`...)
+	b = append(b, h.Event...)
+	b = append(b, '"')
+	if h.ID != 0 {
+		b = append(b, `,"id":`...)
+		b = strconv.AppendInt(b, h.ID, 10)
+	}
+	b = append(b, `,"t":"`...)
+	b = h.Time.UTC().AppendFormat(b, timeLayout)
+	b = append(b, '"')
+	if h.Lost != 0 {
+		b = append(b, `,"lost":`...)
+		b = strconv.AppendInt(b, h.Lost, 10)
+	}
+	return b
+}
+
+// An encoder appends the rest of a line to b, which is never empty.
+type encoder struct {
+	b   []byte
+	err error // a kept body could not be read
+}
+
+// Write appends p as it is: a kept body comes this way, through base64.
+func (e *encoder) Write(p []byte) (int, error) {
+	e.b = append(e.b, p...)
+	return len(p), nil
+}
+
+// key appends a field's name, quoted and with its colon, and before it the comma
+// that it needs.
+func (e *encoder) key(name string) {
+	if e.b[len(e.b)-1] != '{' {
+		e.b = append(e.b, ',')
+	}
+	e.b = append(e.b, name...)
+}
+
+func (e *encoder) object(name string) {
+	e.key(name)
+	e.b = append(e.b, '{')
+}
+
+func (e *encoder) close() { e.b = append(e.b, '}') }
+
+func (e *encoder) string(name, s string) {
+	e.key(name)
+	e.b, _ = appendString(e.b, s)
+}
+
+func (e *encoder) stringIf(name, s string) {
+	if s != "" {
+		e.string(name, s)
+	}
+}
+
+func (e *encoder) strings(name string, list []string) {
+	if len(list) == 0 {
+		return
+	}
+	e.key(name)
+	e.b = append(e.b, '[')
+	for i, s := range list {
+		if i > 0 {
+			e.b = append(e.b, ',')
+		}
+		e.b, _ = appendString(e.b, s)
+	}
+	e.b = append(e.b, ']')
+}
+
+func (e *encoder) int(name string, n int64) {
+	e.key(name)
+	e.b = strconv.AppendInt(e.b, n, 10)
+}
+
+func (e *encoder) intIf(name string, n int64) {
+	if n != 0 {
+		e.int(name, n)
+	}
+}
+
+// phase appends a time in microseconds unless it is Absent.
+func (e *encoder) phase(name string, micros int64) {
+	if micros >= 0 {
+		e.int(name, micros)
+	}
+}
+
+func (e *encoder) bool(name string, v bool) {
+	e.key(name)
+	e.b = strconv.AppendBool(e.b, v)
+}
+
+func (e *encoder) boolIf(name string, v bool) {
+	if v {
+		e.bool(name, v)
+	}
+}
+
+func (e *encoder) time(name string, t time.Time, layout string) {
+	e.key(name)
+	e.b = append(e.b, '"')
+	e.b = t.UTC().AppendFormat(e.b, layout)
+	e.b = append(e.b, '"')
+}
+
+func (e *encoder) base64(name string, p []byte) {
+	e.key(name)
+	e.b = append(e.b, '"')
+	e.b = base64.StdEncoding.AppendEncode(e.b, p)
+	e.b = append(e.b, '"')
+}
+
+func (e *encoder) start(s *Start) {
+	e.int(`"format":`, int64(s.Format))
+	e.string(`"program":`, s.Program)
+	e.string(`"version":`, s.Version)
+	e.int(`"pid":`, int64(s.PID))
+	e.string(`"mode":`, s.Mode)
+	e.object(`"limits":`)
+	e.int(`"request_body":`, s.Limits.RequestBody)
+	e.int(`"response_body":`, s.Limits.ResponseBody)
+	e.string(`"types":`, s.Limits.Types)
+	e.close()
+	if len(s.Open) == 0 {
+		return
+	}
+	e.key(`"open":`)
+	for i, id := range s.Open {
+		e.b = append(e.b, "[,"[min(i, 1)])
+		e.b = strconv.AppendInt(e.b, id, 10)
+	}
+	e.b = append(e.b, ']')
+}
+
+func (e *encoder) open(o *Open) {
+	e.string(`"kind":`, string(o.Kind))
+	e.string(`"via":`, string(o.Via))
+	e.stringIf(`"site":`, o.Site)
+	e.string(`"client":`, o.Client)
+	e.intIf(`"connection":`, o.Connection)
+	e.stringIf(`"target":`, o.Target)
+	e.request(o.Request)
+}
+
+func (e *encoder) answer(a *Answer) {
+	if a.Response != nil {
+		e.response(a.Response, false)
+	}
+}
+
+func (e *encoder) message(m *Message) {
+	e.string(`"dir":`, m.Dir)
+	e.int(`"opcode":`, int64(m.Opcode))
+	if m.Size != nil {
+		e.int(`"size":`, *m.Size)
+	}
+	e.int(`"wire_size":`, m.WireSize)
+	e.int(`"frames":`, int64(m.Frames))
+	if m.Text != nil {
+		e.string(`"text":`, *m.Text)
+	}
+	if len(m.Base64) > 0 {
+		e.base64(`"base64":`, m.Base64)
+	}
+	e.boolIf(`"more":`, m.More)
+}
+
+func (e *encoder) end(d *End) {
+	e.request(d.Request)
+	if d.Response != nil {
+		e.response(d.Response, true)
+	}
+	e.server(d.Server)
+	e.tls(`"client_tls":`, d.ClientTLS)
+	e.timings(&d.Timings)
+	e.tunnel(d.Tunnel)
+	e.websocket(d.WebSocket)
+	if f := d.Failed; f != nil {
+		e.object(`"failed":`)
+		e.string(`"phase":`, string(f.Phase))
+		e.string(`"code":`, string(f.Code))
+		e.string(`"reason":`, f.Reason)
+		e.close()
+	}
+	if r := d.Refused; r != nil {
+		e.object(`"refused":`)
+		e.string(`"code":`, string(r.Code))
+		e.string(`"reason":`, r.Reason)
+		e.int(`"status":`, int64(r.Status))
+		e.close()
+	}
+	e.strings(`"changed":`, d.Changed)
+	e.boolIf(`"unparsed":`, d.Unparsed)
+}
+
+func (e *encoder) request(r *Request) {
+	if r == nil {
+		return
+	}
+	e.object(`"request":`)
+	e.stringIf(`"method":`, r.Method)
+	e.stringIf(`"url":`, r.URL)
+	e.stringIf(`"target":`, r.Target)
+	e.stringIf(`"version":`, r.Version)
+	e.headers(`"headers":`, r.Headers)
+	e.intIf(`"header_bytes":`, r.HeaderBytes)
+	e.headers(`"pseudo":`, r.Pseudo)
+	e.headers(`"trailers":`, r.Trailers)
+	e.body(r.Body)
+	e.close()
+}
+
+// response appends an answer: whole in an end line, in an answer line without
+// what is not known before its end.
+func (e *encoder) response(r *Response, ended bool) {
+	e.object(`"response":`)
+	e.int(`"status":`, int64(r.Status))
+	e.stringIf(`"reason":`, r.Reason)
+	e.stringIf(`"version":`, r.Version)
+	e.headers(`"headers":`, r.Headers)
+	e.intIf(`"header_bytes":`, r.HeaderBytes)
+	e.headers(`"pseudo":`, r.Pseudo)
+	if len(r.Informational) > 0 {
+		e.key(`"informational":`)
+		for i := range r.Informational {
+			e.b = append(e.b, "[,"[min(i, 1)], '{')
+			e.int(`"status":`, int64(r.Informational[i].Status))
+			e.headers(`"headers":`, r.Informational[i].Headers)
+			e.close()
+		}
+		e.b = append(e.b, ']')
+	}
+	if ended {
+		e.headers(`"trailers":`, r.Trailers)
+		e.body(r.Body)
+		e.bool(`"complete":`, r.Complete)
+	}
+	e.close()
+}
+
+// headers appends field lines. One whose value is not UTF-8 has a third element,
+// the exact bytes.
+func (e *encoder) headers(name string, list []Header) {
+	if len(list) == 0 {
+		return
+	}
+	e.key(name)
+	for i := range list {
+		e.b = append(e.b, "[,"[min(i, 1)], '[')
+		e.b, _ = appendString(e.b, list[i].Name)
+		e.b = append(e.b, ',')
+		var exact bool
+		if e.b, exact = appendString(e.b, list[i].Value); !exact {
+			e.b = append(e.b, ',', '"')
+			e.b = base64.StdEncoding.AppendEncode(e.b, []byte(list[i].Value))
+			e.b = append(e.b, '"')
+		}
+		e.b = append(e.b, ']')
+	}
+	e.b = append(e.b, ']')
+}
+
+func (e *encoder) body(b *Body) {
+	if b == nil {
+		return
+	}
+	e.object(`"body":`)
+	e.int(`"size":`, b.Size)
+	if b.Size > 0 {
+		e.stringIf(`"sha256":`, b.SHA256)
+		truncated := b.Truncated
+		if b.Kept != nil && b.Kept.Len() > 0 {
+			if err := e.kept(b.Kept); err != nil {
+				truncated, e.err = true, err
+			}
+		}
+		e.boolIf(`"truncated":`, truncated)
+		e.chunks(b.Chunks)
+	}
+	e.close()
+}
+
+func (e *encoder) kept(k Kept) error {
+	if b, ok := k.(Bytes); ok {
+		e.base64(`"base64":`, b)
+		return nil
+	}
+	e.key(`"base64":`)
+	e.b = append(e.b, '"')
+	w := base64.NewEncoder(base64.StdEncoding, e)
+	n, err := k.WriteTo(w)
+	if err == nil && n < k.Len() {
+		err = io.ErrUnexpectedEOF
+	}
+	w.Close()
+	e.b = append(e.b, '"')
+	return err
+}
+
+func (e *encoder) chunks(list []Chunk) {
+	if len(list) == 0 {
+		return
+	}
+	e.key(`"chunks":`)
+	for i, c := range list {
+		e.b = append(e.b, "[,"[min(i, 1)], '[')
+		e.b = strconv.AppendInt(e.b, c.Offset, 10)
+		e.b = append(e.b, ',')
+		e.b = strconv.AppendInt(e.b, c.Micros, 10)
+		e.b = append(e.b, ']')
+	}
+	e.b = append(e.b, ']')
+}
+
+func (e *encoder) server(s *Server) {
+	if s == nil {
+		return
+	}
+	e.object(`"server":`)
+	e.stringIf(`"address":`, s.Address)
+	e.intIf(`"connection":`, s.Connection)
+	e.bool(`"reused":`, s.Reused)
+	if d := s.Dialled; d != nil {
+		e.object(`"dialled":`)
+		e.time(`"t":`, d.Time, timeLayout)
+		e.phase(`"dns":`, d.DNS)
+		e.phase(`"connect":`, d.Connect)
+		e.phase(`"tls":`, d.TLS)
+		e.close()
+	}
+	e.tls(`"tls":`, s.TLS)
+	e.close()
+}
+
+func (e *encoder) tls(name string, t *TLS) {
+	if t == nil {
+		return
+	}
+	e.object(name)
+	e.stringIf(`"version":`, t.Version)
+	e.stringIf(`"cipher":`, t.Cipher)
+	e.stringIf(`"alpn":`, t.ALPN)
+	e.stringIf(`"sni":`, t.SNI)
+	e.boolIf(`"resumed":`, t.Resumed)
+	e.stringIf(`"subject":`, t.Subject)
+	e.stringIf(`"issuer":`, t.Issuer)
+	e.strings(`"sans":`, t.SANs)
+	if !t.NotBefore.IsZero() {
+		e.time(`"not_before":`, t.NotBefore, dateLayout)
+	}
+	if !t.NotAfter.IsZero() {
+		e.time(`"not_after":`, t.NotAfter, dateLayout)
+	}
+	e.stringIf(`"serial":`, t.Serial)
+	e.stringIf(`"sha256":`, t.SHA256)
+	if t.Verified != nil {
+		e.bool(`"verified":`, *t.Verified)
+	}
+	e.close()
+}
+
+func (e *encoder) timings(t *Timings) {
+	e.object(`"timings":`)
+	e.phase(`"blocked":`, t.Blocked)
+	e.phase(`"dns":`, t.DNS)
+	e.phase(`"connect":`, t.Connect)
+	e.phase(`"tls":`, t.TLS)
+	e.phase(`"send":`, t.Send)
+	e.phase(`"wait":`, t.Wait)
+	e.phase(`"receive":`, t.Receive)
+	e.int(`"total":`, max(t.Total, 0))
+	e.close()
+}
+
+func (e *encoder) tunnel(t *Tunnel) {
+	if t == nil {
+		return
+	}
+	e.object(`"tunnel":`)
+	e.int(`"sent":`, t.Sent)
+	e.int(`"received":`, t.Received)
+	e.stringIf(`"sni":`, t.SNI)
+	e.strings(`"alpn":`, t.ALPN)
+	e.strings(`"tls_versions":`, t.TLSVersions)
+	e.stringIf(`"tls_version":`, t.TLSVersion)
+	e.close()
+}
+
+func (e *encoder) websocket(s *WebSocket) {
+	if s == nil {
+		return
+	}
+	e.object(`"websocket":`)
+	e.frames(`"sent":`, &s.Sent)
+	e.frames(`"received":`, &s.Received)
+	if c := s.Close; c != nil {
+		e.object(`"close":`)
+		e.intIf(`"code":`, int64(c.Code))
+		e.stringIf(`"reason":`, c.Reason)
+		e.string(`"by":`, c.By)
+		e.close()
+	}
+	e.stringIf(`"subprotocol":`, s.Subprotocol)
+	e.stringIf(`"extensions":`, s.Extensions)
+	if s.Recorded != nil {
+		e.int(`"recorded":`, *s.Recorded)
+	}
+	e.close()
+}
+
+func (e *encoder) frames(name string, f *Frames) {
+	e.object(name)
+	e.int(`"messages":`, f.Messages)
+	e.int(`"bytes":`, f.Bytes)
+	e.int(`"frames":`, f.Frames)
+	e.int(`"control":`, f.Control)
+	e.close()
+}

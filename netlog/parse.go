@@ -1,0 +1,363 @@
+package netlog
+
+import (
+	"bytes"
+	"encoding/base64"
+	"fmt"
+	"strconv"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// A parser reads one JSON text (RFC 8259) strictly. After the first error it
+// reads nothing more, so that only the end needs a check.
+type parser struct {
+	b     []byte
+	i     int
+	depth int
+	err   error
+}
+
+// maxDepth bounds the nesting of values that are skipped.
+const maxDepth = 100
+
+func (p *parser) fail(what string) {
+	if p.err == nil {
+		p.err = fmt.Errorf("byte %d: %s", p.i, what)
+	}
+	p.i = len(p.b)
+}
+
+// peek returns the next byte that is no white space, 0 at the end.
+func (p *parser) peek() byte {
+	for p.i < len(p.b) {
+		switch c := p.b[p.i]; c {
+		case ' ', '\t', '\r', '\n':
+			p.i++
+		default:
+			return c
+		}
+	}
+	return 0
+}
+
+// take reads c, or fails.
+func (p *parser) take(c byte) bool {
+	if p.peek() != c || p.i == len(p.b) {
+		p.fail("expected " + strconv.QuoteRune(rune(c)))
+		return false
+	}
+	p.i++
+	return true
+}
+
+func (p *parser) literal(s string) bool {
+	p.peek()
+	if len(p.b)-p.i < len(s) || string(p.b[p.i:p.i+len(s)]) != s {
+		return false
+	}
+	p.i += len(s)
+	return true
+}
+
+// end makes sure that nothing follows.
+func (p *parser) end() error {
+	if p.err == nil && p.peek() != 0 || p.i < len(p.b) {
+		p.fail("expected the end")
+	}
+	return p.err
+}
+
+// object reads an object; field reads the value of each name.
+func (p *parser) object(field func(name []byte)) {
+	if p.take('{') {
+		p.fields(field)
+	}
+}
+
+// fields reads an object from its first field on.
+func (p *parser) fields(field func(name []byte)) {
+	if p.peek() == '}' {
+		p.i++
+		return
+	}
+	for p.err == nil {
+		name := p.name()
+		if !p.take(':') {
+			return
+		}
+		field(name)
+		if p.peek() == ',' {
+			p.i++
+			continue
+		}
+		p.take('}')
+		return
+	}
+}
+
+// array reads an array; element reads each one.
+func (p *parser) array(element func()) {
+	if !p.take('[') {
+		return
+	}
+	if p.peek() == ']' {
+		p.i++
+		return
+	}
+	for p.err == nil {
+		element()
+		if p.peek() == ',' {
+			p.i++
+			continue
+		}
+		p.take(']')
+		return
+	}
+}
+
+// raw reads a string and returns what is between its quotes, escapes and all.
+func (p *parser) raw() (s []byte, escaped bool) {
+	if !p.take('"') {
+		return nil, false
+	}
+	from := p.i
+	for i := from; i < len(p.b); {
+		c := p.b[i]
+		switch {
+		case c == '"':
+			p.i = i + 1
+			return p.b[from:i], escaped
+		case c == '\\':
+			n := escapeLen(p.b[i:])
+			if n == 0 {
+				p.i = i
+				p.fail("unknown escape")
+				return nil, false
+			}
+			escaped = true
+			i += n
+		case c < ' ':
+			p.i = i
+			p.fail("control character in a string")
+			return nil, false
+		case c < utf8.RuneSelf:
+			i++
+		default:
+			_, n := utf8.DecodeRune(p.b[i:])
+			if n == 1 {
+				p.i = i
+				p.fail("invalid UTF-8")
+				return nil, false
+			}
+			i += n
+		}
+	}
+	p.fail("unterminated string")
+	return nil, false
+}
+
+// escapeLen is how long the escape is that b begins with; 0 when it is none.
+func escapeLen(b []byte) int {
+	if len(b) < 2 {
+		return 0
+	}
+	switch b[1] {
+	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+		return 2
+	case 'u':
+		if _, ok := hex4(b); ok {
+			return 6
+		}
+	}
+	return 0
+}
+
+// hex4 reads the \uXXXX that b begins with.
+func hex4(b []byte) (r rune, ok bool) {
+	if len(b) < 6 || b[0] != '\\' || b[1] != 'u' {
+		return 0, false
+	}
+	for _, c := range b[2:6] {
+		switch {
+		case c >= '0' && c <= '9':
+			r = r<<4 + rune(c-'0')
+		case c >= 'a' && c <= 'f':
+			r = r<<4 + rune(c-'a'+10)
+		case c >= 'A' && c <= 'F':
+			r = r<<4 + rune(c-'A'+10)
+		default:
+			return 0, false
+		}
+	}
+	return r, true
+}
+
+// unescape decodes what raw returned.
+func unescape(s []byte) string {
+	out := make([]byte, 0, len(s))
+	for i := 0; i < len(s); {
+		if s[i] != '\\' {
+			out = append(out, s[i])
+			i++
+			continue
+		}
+		switch c := s[i+1]; c {
+		case 'b':
+			out = append(out, '\b')
+		case 'f':
+			out = append(out, '\f')
+		case 'n':
+			out = append(out, '\n')
+		case 'r':
+			out = append(out, '\r')
+		case 't':
+			out = append(out, '\t')
+		case 'u':
+			r, _ := hex4(s[i:])
+			if utf16.IsSurrogate(r) {
+				low, _ := hex4(s[i+6:])
+				if r = utf16.DecodeRune(r, low); r != utf8.RuneError {
+					i += 6
+				}
+			}
+			out = utf8.AppendRune(out, r)
+			i += 4
+		default:
+			out = append(out, c)
+		}
+		i += 2
+	}
+	return string(out)
+}
+
+func (p *parser) string() string {
+	s, escaped := p.raw()
+	if escaped {
+		return unescape(s)
+	}
+	return string(s)
+}
+
+func (p *parser) name() []byte {
+	s, escaped := p.raw()
+	if escaped {
+		return []byte(unescape(s))
+	}
+	return s
+}
+
+func (p *parser) strings() (list []string) {
+	p.array(func() { list = append(list, p.string()) })
+	return list
+}
+
+// base64 reads a string of canonical base64. It finds the end before it looks at
+// the characters: this is where most of a log's bytes are.
+func (p *parser) base64() []byte {
+	if !p.take('"') {
+		return nil
+	}
+	n := bytes.IndexByte(p.b[p.i:], '"')
+	if n < 0 {
+		p.fail("unterminated string")
+		return nil
+	}
+	s := p.b[p.i : p.i+n]
+	enc := base64.StdEncoding.Strict()
+	b := make([]byte, enc.DecodedLen(n))
+	m, err := enc.Decode(b, s)
+	if err != nil || enc.EncodedLen(m) != n { // Decode passes over line ends
+		p.fail("not base64")
+		return nil
+	}
+	p.i += n + 1
+	return b[:m]
+}
+
+// int reads a number without a fraction or an exponent.
+func (p *parser) int() int64 {
+	p.peek()
+	from := p.i
+	if !p.number() {
+		return 0
+	}
+	n, err := strconv.ParseInt(string(p.b[from:p.i]), 10, 64)
+	if err != nil {
+		p.fail("not a whole number of 64 bits")
+	}
+	return n
+}
+
+// number reads a number as JSON has it.
+func (p *parser) number() bool {
+	p.peek()
+	b := p.b[p.i:]
+	i := 0
+	run := func() bool {
+		from := i
+		for i < len(b) && b[i] >= '0' && b[i] <= '9' {
+			i++
+		}
+		return i > from
+	}
+	if i < len(b) && b[i] == '-' {
+		i++
+	}
+	zero := i < len(b) && b[i] == '0'
+	if zero {
+		i++
+	}
+	ok := zero || run()
+	if ok && i < len(b) && b[i] == '.' {
+		i++
+		ok = run()
+	}
+	if ok && i < len(b) && b[i]|0x20 == 'e' {
+		if i++; i < len(b) && (b[i] == '+' || b[i] == '-') {
+			i++
+		}
+		ok = run()
+	}
+	if !ok {
+		p.fail("not a number")
+		return false
+	}
+	p.i += i
+	return true
+}
+
+func (p *parser) bool() bool {
+	switch {
+	case p.literal("true"):
+		return true
+	case !p.literal("false"):
+		p.fail("expected true or false")
+	}
+	return false
+}
+
+// skip reads a value of any kind.
+func (p *parser) skip() {
+	if p.depth++; p.depth > maxDepth {
+		p.fail("nested too deep")
+		return
+	}
+	switch p.peek() {
+	case '{':
+		p.object(func([]byte) { p.skip() })
+	case '[':
+		p.array(p.skip)
+	case '"':
+		p.raw()
+	case 't', 'f':
+		p.bool()
+	case 'n':
+		if !p.literal("null") {
+			p.fail("not a value")
+		}
+	default:
+		p.number()
+	}
+	p.depth--
+}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // A line is a line of the log, read as any reader in the world would: by its
@@ -38,6 +39,7 @@ type line struct {
 			By   string
 		}
 	}
+	Timings  *struct{ Blocked, DNS, Connect, TLS, Send, Wait, Receive, Total int64 }
 	Failed   *struct{ Phase, Code, Reason string }
 	Refused  *struct{ Code, Reason string }
 	Unparsed bool
@@ -154,6 +156,7 @@ func readLog(t *testing.T, path string) *record {
 			continue
 		}
 		e := entry{opens[id], ends[id]}
+		checkTimes(t, e)
 		if e.open.Kind == "tunnel" {
 			r.tunnels = append(r.tunnels, e)
 		} else {
@@ -161,6 +164,32 @@ func readLog(t *testing.T, path string) *record {
 		}
 	}
 	return r
+}
+
+// checkTimes checks that an entry's phases fill the time from its open line
+// to its end, in microseconds.
+func checkTimes(t *testing.T, e entry) {
+	t.Helper()
+	var at [2]time.Time
+	for i, l := range []*line{e.open, e.end} {
+		var err error
+		if at[i], err = time.Parse("2006-01-02T15:04:05.000000Z", l.T); err != nil {
+			t.Errorf("line %d: %v", l.N, err)
+			return
+		}
+	}
+	s := e.end.Timings
+	if s == nil {
+		t.Errorf("line %d has no timings", e.end.N)
+		return
+	}
+	sum := s.Blocked + s.DNS + s.Connect + s.Send + s.Wait + s.Receive
+	if f := e.end.Failed; f != nil && f.Code == "restarted" { // whoever knew the phases is dead
+		sum = s.Total
+	}
+	if sum != s.Total || s.Total != at[1].Sub(at[0]).Microseconds() || s.TLS > s.Connect {
+		t.Errorf("line %d: from %s to %s, timings %+v", e.end.N, e.open.T, e.end.T, *s)
+	}
 }
 
 // checkBody compares a body's figures with its own bytes.

@@ -291,3 +291,26 @@ func TestCurlThroughATunnel(t *testing.T) {
 		t.Errorf("%+v", har)
 	}
 }
+
+// nginx answers 413 as soon as it has the head, and reads no more.
+func TestAnAnswerBeforeTheUploadsEndReachesTheClient(t *testing.T) {
+	curl := need(t, "curl")
+	w := newWorld(t).withNginx()
+	p := w.proxy()
+	upload := filepath.Join(w.dir, "upload")
+	if err := os.WriteFile(upload, pattern(8_000_000), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	url := "https://" + w.nginx.host + "/limited"
+	out, err := exec.Command(curl, "-sS", "-x", "http://"+p.address, "--cacert", p.ca, "--max-time", "30",
+		"-H", "Expect:", "--data-binary", "@"+upload, "-o", os.DevNull, "-w", "%{http_code}", url).CombinedOutput()
+	if err != nil || string(out) != "413" {
+		t.Errorf("curl: %v: %s", err, out)
+	}
+	p.stop()
+	e := readLog(t, p.log).find(t, "POST", url)
+	if e.end.Response == nil || e.end.Response.Status != 413 || !e.end.Response.Complete {
+		t.Fatalf("failed %+v, response %+v", e.end.Failed, e.end.Response)
+	}
+	is(t, "the answer's size", e.end.Response.Body.Size, 183)
+}

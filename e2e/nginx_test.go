@@ -48,6 +48,10 @@ http {
 		ssl_certificate_key %[4]s;
 		root %[5]s;
 		location / { try_files $uri $uri/index.html @go; }
+		location /limited {
+			client_max_body_size 1k;
+			proxy_pass http://%[6]s;
+		}
 		location @go {
 			proxy_pass http://%[6]s;
 			proxy_http_version 1.1;

@@ -9,7 +9,7 @@ func (p *parser) request() *Request {
 		case "url":
 			r.URL = p.string()
 		case "target":
-			r.Target = p.string()
+			r.Target = p.target()
 		case "version":
 			r.Version = p.string()
 		case "headers":
@@ -27,6 +27,29 @@ func (p *parser) request() *Request {
 		}
 	})
 	return r
+}
+
+// target reads a request-target: a string or, when it is not UTF-8, [string,
+// exact bytes].
+func (p *parser) target() (s string) {
+	if p.peek() != '[' {
+		return p.string()
+	}
+	i := 0
+	p.array(func() {
+		switch i++; i {
+		case 1:
+			p.string()
+		case 2:
+			s = string(p.base64())
+		default:
+			p.fail("a target of more than two elements")
+		}
+	})
+	if i < 2 {
+		p.fail("a target without its bytes")
+	}
+	return s
 }
 
 func (p *parser) response() *Response {

@@ -3,6 +3,7 @@ package netlog
 import (
 	"encoding/base64"
 	"io"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -246,7 +247,7 @@ func (e *encoder) request(r *Request) {
 	e.object(`"request":`)
 	e.stringIf(`"method":`, r.Method)
 	e.stringIf(`"url":`, r.URL)
-	e.stringIf(`"target":`, r.Target)
+	e.target(r.Target)
 	e.stringIf(`"version":`, r.Version)
 	e.headers(`"headers":`, r.Headers)
 	e.intIf(`"header_bytes":`, r.HeaderBytes)
@@ -254,6 +255,30 @@ func (e *encoder) request(r *Request) {
 	e.headers(`"trailers":`, r.Trailers)
 	e.body(r.Body)
 	e.close()
+}
+
+// target appends a request-target: a string or, when it is not UTF-8, a string
+// and the exact bytes.
+func (e *encoder) target(s string) {
+	if s == "" {
+		return
+	}
+	e.key(`"target":`)
+	from := len(e.b)
+	var exact bool
+	if e.b, exact = appendString(e.b, s); !exact {
+		e.b = slices.Insert(e.b, from, '[')
+		e.exact(s)
+		e.b = append(e.b, ']')
+	}
+}
+
+// exact appends one more element of an array, the bytes of a string that is not
+// UTF-8.
+func (e *encoder) exact(s string) {
+	e.b = append(e.b, ',', '"')
+	e.b = base64.StdEncoding.AppendEncode(e.b, []byte(s))
+	e.b = append(e.b, '"')
 }
 
 // response appends an answer: whole in an end line, in an answer line without
@@ -297,9 +322,7 @@ func (e *encoder) headers(name string, list []Header) {
 		e.b = append(e.b, ',')
 		var exact bool
 		if e.b, exact = appendString(e.b, list[i].Value); !exact {
-			e.b = append(e.b, ',', '"')
-			e.b = base64.StdEncoding.AppendEncode(e.b, []byte(list[i].Value))
-			e.b = append(e.b, '"')
+			e.exact(list[i].Value)
 		}
 		e.b = append(e.b, ']')
 	}

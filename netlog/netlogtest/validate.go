@@ -94,15 +94,16 @@ func Check(path string, o Options) (lines []*netlog.Line, errs []error, err erro
 }
 
 func compile() (*jsonschema.Schema, error) {
+	const name = "netlog:schema.json"
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(netlog.Schema()))
 	if err != nil {
 		return nil, err
 	}
 	c := jsonschema.NewCompiler()
-	if err := c.AddResource("schema.json", doc); err != nil {
+	if err := c.AddResource(name, doc); err != nil {
 		return nil, err
 	}
-	return c.Compile("schema.json")
+	return c.Compile(name)
 }
 
 type checker struct {
@@ -176,6 +177,9 @@ func (c *checker) belongs(l *netlog.Line) {
 	delete(c.open, l.ID)
 	c.ended[l.ID] = true
 	c.timings(l, open)
+	if r := open.Open.Request; r != nil && (r.Method == "" || r.Version == "") && l.End.Refused == nil {
+		c.fail(l.ID, "has no method or no version, though the request was not refused")
+	}
 	if r := l.End.Request; r != nil && r.Body != nil && open.Open.Request != nil && open.Open.Request.Body != nil {
 		c.fail(l.N, "has the request's body, which open line %d has too", l.ID)
 	}

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Chromium goes through the proxy to both origins, once told by a switch and
+// Chromium goes through the proxy to the site in three places, once told by a switch and
 // once by its environment. Its own network events, the origins' records, the
 // log and the HAR must then tell one story.
 func TestChromiumThroughTheProxy(t *testing.T) {
@@ -35,8 +35,8 @@ func TestChromiumThroughTheProxy(t *testing.T) {
 			p := w.proxy()
 			b := startChromium(t, entrance.switches(p), entrance.env(p), p.ca)
 			c := b.collect()
-			for _, host := range w.hosts() {
-				b.open("https://"+host+"/", "done")
+			for _, site := range w.sites() {
+				b.open(site.url("/"), "done")
 				b.submit("thanks")
 			}
 			seen := c.requests(w.hosts()...)
@@ -65,12 +65,12 @@ func story(t *testing.T, w *world, seen []*fetched, log *record, har []harEntry)
 	})
 	t.Run("Chromium gave most bodies to compare", func(t *testing.T) {
 		known := slices.DeleteFunc(slices.Clone(chromium), func(w witness) bool { return w.body == nil })
-		if len(known) < 60 {
+		if len(known) < 90 {
 			t.Errorf("%d of %d", len(known), len(chromium))
 		}
 	})
 	t.Run("the log holds what the Go origin was asked, with the bodies that came there", func(t *testing.T) {
-		agree(t, "the Go origin", byOrigin(w.origin.accesses(t), w.origin.host), "the log", byLog(log.to(w.origin.host)))
+		agree(t, "the Go origin", byOrigin(w.origin.accesses(t), w.origin.host, w.origin.plain), "the log", byLog(log.to(w.origin.host, w.origin.plain)))
 	})
 	t.Run("the log holds what nginx was asked", func(t *testing.T) {
 		agree(t, "nginx", byNginx(w.nginx.accesses(t)), "the log", byLog(log.to(w.nginx.host)))
@@ -82,20 +82,22 @@ func story(t *testing.T, w *world, seen []*fetched, log *record, har []harEntry)
 		})
 		agree(t, "the Go origin behind nginx", passed, "the log", among)
 	})
-	for _, host := range hosts {
-		t.Run("what caused another comes before it, at "+host, func(t *testing.T) {
-			inOrder(t, "Chromium", chromium, host, causes)
-			inOrder(t, "the log", byLog(logged), host, causes)
-			inOrder(t, "the HAR", inHAR, host, causes)
+	var closed []string // the event streams that their pages closed
+	for _, site := range w.sites() {
+		t.Run("what caused another comes before it, at "+site.url("/"), func(t *testing.T) {
+			inOrder(t, "Chromium", chromium, site.host, causes)
+			inOrder(t, "the log", byLog(logged), site.host, causes)
+			inOrder(t, "the HAR", inHAR, site.host, causes)
 		})
-		t.Run("the socket's messages are counted, at "+host, func(t *testing.T) {
-			s := log.find(t, "GET", "https://"+host+"/socket").end.WebSocket
+		t.Run("the socket's messages are counted, at "+site.url("/"), func(t *testing.T) {
+			s := log.find(t, "GET", site.url("/socket")).end.WebSocket
 			if s == nil || s.Sent.Messages != 3 || s.Received.Messages != 3 || s.Close == nil || s.Close.Code != 1000 || s.Close.By != "client" {
 				t.Errorf("%+v", s)
 			}
 		})
-		t.Run("an event stream that the page closed says so, and keeps what came, at "+host, func(t *testing.T) {
-			end := log.find(t, "GET", "https://"+host+"/events/open").end
+		closed = append(closed, site.url("/events/open"))
+		t.Run("an event stream that the page closed says so, and keeps what came, at "+site.url("/"), func(t *testing.T) {
+			end := log.find(t, "GET", site.url("/events/open")).end
 			if end.Failed == nil || end.Failed.Code != "client_gone" || end.Response == nil || end.Response.Status != 200 || end.Response.Complete {
 				t.Fatalf("failed %+v, response %+v", end.Failed, end.Response)
 			}
@@ -106,7 +108,7 @@ func story(t *testing.T, w *world, seen []*fetched, log *record, har []harEntry)
 	}
 	t.Run("nothing else failed or was refused", func(t *testing.T) {
 		for _, e := range logged {
-			if e.end.Refused != nil || e.end.Failed != nil && !slices.Contains([]string{"https://" + w.origin.host + "/events/open", "https://" + w.nginx.host + "/events/open"}, e.open.Request.URL) {
+			if e.end.Refused != nil || e.end.Failed != nil && !slices.Contains(closed, e.open.Request.URL) {
 				t.Errorf("%s: failed %+v, refused %+v", e.open.Request.URL, e.end.Failed, e.end.Refused)
 			}
 		}

@@ -30,11 +30,26 @@ func (w *world) withNginx() *world {
 	return w
 }
 
+// sites are the same site's addresses, each with its authority: at the Go
+// origin, at nginx, and at the Go origin without TLS.
+func (w *world) sites() []place {
+	return []place{
+		{"https", w.origin.host},
+		{"https", w.nginx.host},
+		{"http", w.origin.plain},
+	}
+}
+
+// A place is a scheme and an authority.
+type place struct{ scheme, host string }
+
+func (p place) url(path string) string { return p.scheme + "://" + p.host + path }
+
 // hosts are the origins' names: whatever goes elsewhere is the browser's own.
 func (w *world) hosts() []string {
-	hosts := []string{w.origin.host}
-	if w.nginx != nil {
-		hosts = append(hosts, w.nginx.host)
+	var hosts []string
+	for _, s := range w.sites() {
+		hosts = append(hosts, s.host)
 	}
 	return hosts
 }

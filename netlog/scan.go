@@ -33,8 +33,9 @@ type Scanner struct {
 }
 
 type scanned struct {
-	head Head
-	pos  Pos
+	head   Head
+	pos    Pos
+	passed int64 // lines passed over before it
 }
 
 // Scan returns a Scanner at the log's beginning.
@@ -49,22 +50,24 @@ func (s *Scanner) Next() bool {
 	for {
 		next, ok := s.line()
 		if !ok {
-			s.now = s.held
 			had := s.holds
-			s.holds = false
+			s.now, s.holds = s.held, false
+			if !had {
+				s.now = scanned{passed: s.unreadable}
+			}
 			return had
 		}
 		before, had := s.held, s.holds
-		s.held, s.holds = next, true
-		if !had {
-			continue
-		}
-		if before.head.N == next.head.N {
+		again := had && before.head.N == next.head.N
+		if again {
 			s.unreadable++
-			continue
 		}
-		s.now = before
-		return true
+		next.passed = s.unreadable
+		s.held, s.holds = next, true
+		if had && !again {
+			s.now = before
+			return true
+		}
 	}
 }
 
@@ -74,8 +77,9 @@ func (s *Scanner) Head() Head { return s.now.head }
 // Pos is where the line is, for Log.ReadLine.
 func (s *Scanner) Pos() Pos { return s.now.pos }
 
-// Unreadable is how many lines were passed over up to here.
-func (s *Scanner) Unreadable() int64 { return s.unreadable }
+// Unreadable is how many lines were passed over before this one or, when Next
+// was false, in all.
+func (s *Scanner) Unreadable() int64 { return s.now.passed }
 
 // Err is why the scan ended before the log did; nil when it did not.
 func (s *Scanner) Err() error { return s.err }
@@ -101,7 +105,7 @@ func (s *Scanner) line() (scanned, bool) {
 			s.unreadable++
 			continue
 		}
-		return scanned{head, Pos{Offset: start, Length: int32(length), File: int32(s.file)}}, true
+		return scanned{head: head, pos: Pos{Offset: start, Length: int32(length), File: int32(s.file)}}, true
 	}
 	return scanned{}, false
 }

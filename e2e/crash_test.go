@@ -1,6 +1,8 @@
 package e2e
 
 import (
+	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -8,6 +10,9 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
+
+	"github.com/agentenv/netlog/netlog"
 )
 
 // load asks for total answers, some at a time, each with a URL of its own.
@@ -118,5 +123,52 @@ func TestAKilledProxyLosesNoNumber(t *testing.T) {
 	}
 	if n := len(log.lines) - restart; n < 2*after {
 		t.Errorf("the second process wrote %d lines for %d requests", n, after)
+	}
+}
+
+// 1,024 requests, 64 at a time, while a poller follows the log: it gets each
+// line once, in order, as it stands in the file.
+func TestAFollowerGetsEachLineOnceInOrder(t *testing.T) {
+	const total, atATime, limit = 1024, 64, 64 << 10
+	w := newWorld(t)
+	p := w.proxy()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	var got bytes.Buffer
+	var follower sync.WaitGroup
+	follower.Go(func() {
+		reader := netlog.NewReader(p.log)
+		for after, ends := int64(0), 0; ends < total; {
+			page, err := reader.Follow(ctx, after, limit)
+			if err != nil {
+				t.Errorf("after line %d and %d end lines: %v", after, ends, err)
+				return
+			}
+			if page.BegunAgain || page.Unreadable != 0 {
+				t.Errorf("after line %d: begun again %v, unreadable %d", after, page.BegunAgain, page.Unreadable)
+			}
+			size := 0
+			for _, l := range page.Lines {
+				size += len(l) + 1
+				got.Write(append(l, '\n'))
+				if bytes.Contains(l, []byte(`,"event":"end",`)) {
+					ends++
+				}
+			}
+			if size > limit && len(page.Lines) > 1 {
+				t.Errorf("a page of %d bytes; the limit is %d", size, limit)
+			}
+			after = page.Next
+		}
+	})
+	if answered := load(p.client(), w.origin.host, total, atATime, func(int) {}); answered != total {
+		t.Errorf("%d of %d were answered", answered, total)
+	}
+	follower.Wait()
+	p.stop()
+	log := readLog(t, p.log)
+	is(t, "the exchanges of the log", len(log.exchanges), total)
+	if !bytes.Equal(got.Bytes(), contentOf(t, p.log)) {
+		t.Errorf("the follower got %d bytes, which are not the %d of the log", got.Len(), len(contentOf(t, p.log)))
 	}
 }

@@ -2,7 +2,9 @@ package netlog
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -63,6 +65,7 @@ func BenchmarkWrite(b *testing.B) {
 			o, e := exchange(c.kept)
 			b.ReportAllocs()
 			b.SetBytes(int64(c.kept))
+			report := cpu(b)
 			for b.Loop() {
 				o.Time = time.Now()
 				id := w.Open(o)
@@ -72,6 +75,7 @@ func BenchmarkWrite(b *testing.B) {
 			if err := w.Close(); err != nil {
 				b.Fatal(err)
 			}
+			report()
 		})
 	}
 }
@@ -150,3 +154,35 @@ func BenchmarkPageAtEnd(b *testing.B) {
 	}
 }
 
+// BenchmarkTraffic is what a proxy at work asks for: 32 exchanges at a time, each
+// with something else to do between its lines.
+func BenchmarkTraffic(b *testing.B) {
+	w, err := OpenWriter(WriterConfig{Path: filepath.Join(b.TempDir(), LiveName), Sync: SyncNever})
+	if err != nil {
+		b.Fatal(err)
+	}
+	work := func(p []byte) {
+		for range 4 {
+			sha256.Sum256(p)
+			runtime.Gosched()
+		}
+	}
+	o, e := exchange(4 << 10)
+	p := make([]byte, 8<<10)
+	report := cpu(b)
+	b.SetParallelism(16)
+	b.RunParallel(func(pb *testing.PB) {
+		p := bytes.Clone(p)
+		for pb.Next() {
+			work(p)
+			id := w.Open(o)
+			work(p)
+			w.End(id, e)
+		}
+	})
+	if err := w.Close(); err != nil {
+		b.Fatal(err)
+	}
+	report()
+	b.ReportMetric(float64(w.Stats().Writes)/float64(b.N), "writes/op")
+}

@@ -105,6 +105,7 @@ func (w *Writer) write(b []byte) bool {
 func (w *Writer) wrote(n int, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.stats.Writes++
 	if err != nil {
 		w.stats.Failures++
 		if w.stats.Err == nil {

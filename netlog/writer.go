@@ -85,6 +85,7 @@ type Writer struct {
 type WriterStats struct {
 	Last     int64 // the number of the last line, written or queued
 	Lines    int64 // lines numbered
+	Writes   int64 // calls of write(2)
 	Bytes    int64 // bytes written
 	Queued   int64 // bytes that wait to be written
 	Open     int64 // exchanges and tunnels that are open

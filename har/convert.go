@@ -19,6 +19,19 @@ type Options struct {
 	// MaxBody bounds a decoded body, in bytes. Zero: what the log's process
 	// kept of a body, as its start line says.
 	MaxBody int64
+
+	// Filter says which entries there are. Zero: all. Stats.Filtered counts what
+	// it leaves out.
+	Filter Filter
+
+	// NoBodies leaves the bodies out, which takes a fraction of the time: what is
+	// told of one is its size on the wire and its hash. No postData is given.
+	NoBodies bool
+
+	// Progress is told what is done of how much in each pass: now and then of
+	// lines, whose total is not known (0), then before each entry. Its error ends
+	// the conversion, which returns it. Nil: nobody is told.
+	Progress func(done, total int64) error
 }
 
 // titleEntries is among how many first entries a document is looked for.
@@ -28,35 +41,60 @@ const titleEntries = 1000
 // and says what it saw. An error is w's or that of reading the log's files;
 // lines that can't be used are only counted. After an error w holds a part.
 func Convert(log *netlog.Log, w io.Writer, o Options) (Stats, error) {
-	index, err := makeIndex(log)
+	c, err := newConverter(log, o)
 	if err != nil {
 		return Stats{}, err
+	}
+	defer c.builder.decoder.close()
+	c.enc = newEncoder(w)
+	err = c.archive()
+	return c.stats, err
+}
+
+// Entries gives each entry that [Convert] would write to each, in the same
+// order. An error of each ends it and is returned. The entry is each's to keep.
+func Entries(log *netlog.Log, o Options, each func(*Entry) error) (Stats, error) {
+	c, err := newConverter(log, o)
+	if err != nil {
+		return Stats{}, err
+	}
+	defer c.builder.decoder.close()
+	err = c.entries(each)
+	return c.stats, err
+}
+
+// newConverter makes the first pass.
+func newConverter(log *netlog.Log, o Options) (*converter, error) {
+	if o.Progress == nil {
+		o.Progress = func(int64, int64) error { return nil }
+	}
+	index, err := makeIndex(log, o.Progress)
+	if err != nil {
+		return nil, err
 	}
 	c := &converter{
 		log:     log,
 		index:   index,
-		builder: builder{maxBody: o.MaxBody},
-		enc:     newEncoder(w),
+		options: o,
+		builder: builder{maxBody: o.MaxBody, noBodies: o.NoBodies},
 		stats:   index.stats,
 	}
-	defer c.builder.decoder.close()
-	err = c.archive(o)
-	return c.stats, err
+	return c, c.filter(&o.Filter)
 }
 
 // A converter makes the second pass.
 type converter struct {
 	log     *netlog.Log
 	index   *index
+	options Options
 	builder builder
 	enc     *encoder
 	stats   Stats
 	buf     []byte // a line
-	paged   bool
 }
 
-func (c *converter) archive(o Options) error {
-	version, title := o.Version, o.Title
+func (c *converter) archive() error {
+	version, title := c.options.Version, c.options.Title
 	if version == "" {
 		version = "devel"
 	}
@@ -67,7 +105,6 @@ func (c *converter) archive(o Options) error {
 	if err != nil {
 		return err
 	}
-	c.paged = page != nil
 	e := c.enc
 	var failed error
 	e.object("", func() {
@@ -83,7 +120,13 @@ func (c *converter) archive(o Options) error {
 			}
 			e.close(']')
 			e.open("entries", '[')
-			failed = c.entries()
+			failed = c.entries(func(entry *Entry) error {
+				if page != nil {
+					entry.Pageref = pageID
+				}
+				e.entry(entry)
+				return e.err
+			})
 			e.close(']')
 			e.int("_unreadable", c.stats.Unreadable)
 			e.stats(&c.stats)
@@ -124,9 +167,13 @@ func (c *converter) page(title string) (*Page, error) {
 
 const pageID = "page_1"
 
-func (c *converter) entries() error {
+func (c *converter) entries(each func(*Entry) error) error {
+	total := int64(c.index.items.n)
 	for _, p := range c.index.processes {
 		for i := p.begin; i < p.end; i++ {
+			if err := c.options.Progress(int64(i), total); err != nil {
+				return err
+			}
 			r, err := c.record(c.index.items.at(i))
 			if err != nil {
 				return err
@@ -135,13 +182,9 @@ func (c *converter) entries() error {
 				continue
 			}
 			entry := c.builder.entry(p.process, r)
-			if c.paged {
-				entry.Pageref = pageID
-			}
 			c.count(entry)
-			c.enc.entry(entry)
-			if c.enc.err != nil {
-				return c.enc.err
+			if err := each(entry); err != nil {
+				return err
 			}
 		}
 	}
@@ -155,23 +198,13 @@ func (c *converter) record(it *item) (*record, error) {
 		return nil, err
 	}
 	r := &record{id: it.id, open: line.Open}
-	if it.end.Length > 0 {
-		if line, err = c.use(it.end); err != nil {
-			return nil, err
-		}
-		if line != nil {
-			r.end = line.End
-		}
-	}
-	if pos, ok := c.index.answers[it.open]; ok && (r.end == nil || r.end.Response == nil) {
-		if line, err = c.use(pos); err != nil {
-			return nil, err
-		}
-		if line != nil {
-			r.answer = line.Answer
-		}
+	if err := c.outcome(r, it, c.use); err != nil {
+		return nil, err
 	}
 	for _, pos := range c.index.messages[it.open] {
+		if c.options.NoBodies {
+			break
+		}
 		if line, err = c.use(pos); err != nil {
 			return nil, err
 		}
@@ -180,6 +213,29 @@ func (c *converter) record(it *item) (*record, error) {
 		}
 	}
 	return r, nil
+}
+
+// outcome reads how a record went on, so far as it did.
+func (c *converter) outcome(r *record, it *item, read func(netlog.Pos) (*netlog.Line, error)) error {
+	if it.end.Length > 0 {
+		line, err := read(it.end)
+		if err != nil {
+			return err
+		}
+		if line != nil {
+			r.end = line.End
+		}
+	}
+	if pos, ok := c.index.answers[it.open]; ok && (r.end == nil || r.end.Response == nil) {
+		line, err := read(pos)
+		if err != nil {
+			return err
+		}
+		if line != nil {
+			r.answer = line.Answer
+		}
+	}
+	return nil
 }
 
 // use reads a line and counts one that can't be used.

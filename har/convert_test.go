@@ -553,7 +553,7 @@ func TestIndexMemory(t *testing.T) {
 	log := f.log()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	x, err := makeIndex(log)
+	x, err := makeIndex(log, func(int64, int64) error { return nil })
 	runtime.ReadMemStats(&after)
 	if err != nil || x.items.n != n {
 		t.Fatalf("%d items, %v", x.items.n, err)

@@ -26,8 +26,9 @@ type process struct {
 
 // A builder makes entries of records.
 type builder struct {
-	decoder decoder
-	maxBody int64 // of Options
+	decoder  decoder
+	maxBody  int64 // of Options
+	noBodies bool
 }
 
 // The limits of a log without a start line: the defaults of its format.
@@ -60,11 +61,7 @@ func (b *builder) entry(p process, r *record) *Entry {
 	if end == nil {
 		end = &netlog.End{}
 	}
-	response := end.Response
-	if response == nil && r.answer != nil {
-		// Its process died, or it is still going: the head is all that is known.
-		response = r.answer.Response
-	}
+	response := r.response()
 	webSocket := end.WebSocket != nil || wantsWebSocket(o.Request)
 	b.request(p, r, webSocket, &e.Request)
 	b.response(p, r, response, e)

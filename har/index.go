@@ -22,13 +22,21 @@ type segment struct {
 	begin, end int
 }
 
+// indexLines is after how many lines progress is told of the first pass.
+const indexLines = 4096
+
 // makeIndex makes the first pass, which reads only the lines' heads and the
 // start lines.
-func makeIndex(log *netlog.Log) (*index, error) {
+func makeIndex(log *netlog.Log, progress func(done, total int64) error) (*index, error) {
 	x := &index{answers: map[netlog.Pos]netlog.Pos{}, messages: map[netlog.Pos][]netlog.Pos{}}
 	s := &scan{index: x, live: map[int64]int{}, log: log}
 	lines := log.Scan()
 	for lines.Next() {
+		if x.stats.Lines%indexLines == 0 {
+			if err := progress(x.stats.Lines, 0); err != nil {
+				return nil, err
+			}
+		}
 		if err := s.line(lines.Head(), lines.Pos()); err != nil {
 			return nil, err
 		}

@@ -34,6 +34,16 @@ func (l *items) add(it item) {
 
 func (l *items) at(i int) *item { return &l.blocks[i/blockItems][i%blockItems] }
 
+// cut leaves the first n items.
+func (l *items) cut(n int) {
+	l.n = n
+	l.blocks = l.blocks[:(n+blockItems-1)/blockItems]
+	if n%blockItems != 0 {
+		last := &l.blocks[n/blockItems]
+		*last = (*last)[:n%blockItems]
+	}
+}
+
 // sort orders the items from begin to end by time and, at one time, by number.
 func (l *items) sort(begin, end int) { sort.Sort(span{l, begin, end - begin}) }
 

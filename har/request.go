@@ -45,7 +45,7 @@ func (b *builder) request(p process, r *record, webSocket bool, out *Request) {
 	case r.end == nil, r.end.Tunnel != nil: // not known yet, or never: the stand-in's
 		out.BodySize = -1
 	}
-	if out.BodySize > 0 {
+	if out.BodySize > 0 && !b.noBodies {
 		out.PostData = b.postData(p, req.Headers, body)
 	}
 }

@@ -10,17 +10,16 @@ import (
 // since readers refuse a file with a part of it.
 func (b *builder) response(p process, r *record, answer *netlog.Response, e *Entry) {
 	out := &e.Response
-	*out = Response{Status: -1, HeadersSize: -1, BodySize: -1, Content: Content{MimeType: unknownType}}
+	*out = Response{Status: r.status(), HeadersSize: -1, BodySize: -1, Content: Content{MimeType: unknownType}}
 	if answer == nil {
 		if tunnelled(r) {
-			out.Status, out.HTTPVersion, out.BodySize = 200, "HTTP/1.1", 0
+			out.HTTPVersion, out.BodySize = "HTTP/1.1", 0
 			out.TransferSize = max(r.end.Tunnel.Received, 0)
 		}
 		return
 	}
 	answered := answerTime(r)
 	contentType := header(answer.Headers, "Content-Type")
-	out.Status = answer.Status
 	out.StatusText = answer.Reason
 	out.HTTPVersion = httpVersion(answer.Version)
 	out.Cookies = responseCookies(answer.Headers, answered)
@@ -54,6 +53,10 @@ func (b *builder) response(p process, r *record, answer *netlog.Response, e *Ent
 		out.TransferSize += max(r.end.WebSocket.Received.Bytes, 0)
 	}
 	if out.BodySize == 0 && !hasBody(r.open.Request, answer.Status) {
+		return
+	}
+	if b.noBodies {
+		out.Content.Size, out.Content.SHA256 = out.BodySize, body.SHA256
 		return
 	}
 	got := b.decoder.payload(body, codings(answer.Headers), b.limit(p.limits.ResponseBody, defaultResponseBody))

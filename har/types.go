@@ -37,16 +37,17 @@ type PageTimings struct {
 
 // Stats counts what a conversion saw.
 type Stats struct {
-	Lines      int64 `json:"lines"`      // the log's whole lines
-	Entries    int64 `json:"entries"`    // what was written
-	Open       int64 `json:"open"`       // entries still going
-	Failed     int64 `json:"failed"`     // entries that broke
-	Refused    int64 `json:"refused"`    // entries that the proxy turned down
-	Truncated  int64 `json:"truncated"`  // entries with a body of which a part is missing
-	Undecoded  int64 `json:"undecoded"`  // entries with a body whose coding could not be undone
-	Orphans    int64 `json:"orphans"`    // end lines whose open line is not in the log
-	Lost       int64 `json:"lost"`       // exchanges that the log itself says it has no lines of
-	Unreadable int64 `json:"unreadable"` // lines that could not be used
+	Lines      int64 `json:"lines"`              // the log's whole lines
+	Entries    int64 `json:"entries"`            // what was written
+	Open       int64 `json:"open"`               // entries still going
+	Failed     int64 `json:"failed"`             // entries that broke
+	Refused    int64 `json:"refused"`            // entries that the proxy turned down
+	Truncated  int64 `json:"truncated"`          // entries with a body of which a part is missing
+	Undecoded  int64 `json:"undecoded"`          // entries with a body whose coding could not be undone
+	Orphans    int64 `json:"orphans"`            // end lines whose open line is not in the log
+	Lost       int64 `json:"lost"`               // exchanges that the log itself says it has no lines of
+	Unreadable int64 `json:"unreadable"`         // lines that could not be used
+	Filtered   int64 `json:"filtered,omitempty"` // entries that a filter left out, which the other counts of entries don't have
 }
 
 // Entry is one exchange or tunnel.

@@ -319,5 +319,6 @@ func (e *encoder) stats(v *Stats) {
 		e.int("orphans", v.Orphans)
 		e.int("lost", v.Lost)
 		e.int("unreadable", v.Unreadable)
+		e.intIf("filtered", v.Filtered)
 	})
 }

@@ -1,0 +1,187 @@
+package har
+
+import (
+	"net/netip"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/agentenv/netlog/netlog"
+)
+
+// A Filter says which entries are kept: those that pass every field that is set.
+// Its zero value keeps all.
+type Filter struct {
+	// IDs are the numbers of the entries' open lines. None: any.
+	IDs []Range
+
+	// Since and Until bound when an entry began: at Since or later, and before
+	// Until. Zero: no bound. An entry without a time is in no bounds.
+	Since, Until time.Time
+
+	// Host is asked for the host and the port of an entry's URL: a name in lower
+	// case without a final dot, or an address without brackets; 0 for a port that
+	// the URL neither has nor implies. Nil: any.
+	Host func(host string, port uint16) bool
+
+	// Statuses are the answers' status codes, -1 (and 0, as some write) for none.
+	// None: any.
+	Statuses []Range
+}
+
+// A Range is the numbers from First to Last, both included.
+type Range struct{ First, Last int64 }
+
+// Keeps says whether e passes.
+func (f *Filter) Keeps(e *Entry) bool {
+	began, err := time.Parse(time.RFC3339, e.StartedDateTime)
+	if err != nil {
+		began = time.Time{}
+	}
+	return f.keepsID(e.ID) && f.keepsTime(began) && f.keepsURL(e.Request.URL) && f.keepsStatus(e.Response.Status)
+}
+
+func (f *Filter) all() bool {
+	return len(f.IDs) == 0 && f.Since.IsZero() && f.Until.IsZero() && f.Host == nil && len(f.Statuses) == 0
+}
+
+func (f *Filter) keepsID(id int64) bool { return len(f.IDs) == 0 || within(f.IDs, id) }
+
+func (f *Filter) keepsTime(t time.Time) bool {
+	if f.Since.IsZero() && f.Until.IsZero() {
+		return true
+	}
+	return !t.IsZero() && (f.Since.IsZero() || !t.Before(f.Since)) && (f.Until.IsZero() || t.Before(f.Until))
+}
+
+func (f *Filter) keepsURL(url string) bool {
+	if f.Host == nil {
+		return true
+	}
+	return f.Host(urlHost(url))
+}
+
+func (f *Filter) keepsStatus(status int) bool {
+	if status == 0 {
+		status = -1
+	}
+	return len(f.Statuses) == 0 || within(f.Statuses, int64(status))
+}
+
+func within(list []Range, n int64) bool {
+	for _, r := range list {
+		if r.First <= n && n <= r.Last {
+			return true
+		}
+	}
+	return false
+}
+
+// urlHost is the host and the port of an absolute URL.
+func urlHost(url string) (host string, port uint16) {
+	scheme, rest, _ := strings.Cut(url, "://")
+	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
+		rest = rest[:i]
+	}
+	host = rest[strings.LastIndexByte(rest, '@')+1:]
+	switch strings.ToLower(scheme) {
+	case "http", "ws":
+		port = 80
+	case "https", "wss":
+		port = 443
+	}
+	if i := strings.LastIndexByte(host, ':'); i > strings.LastIndexByte(host, ']') {
+		if n, err := strconv.ParseUint(host[i+1:], 10, 16); err == nil {
+			port = uint16(n)
+		}
+		host = host[:i]
+	}
+	host = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
+	if address, err := netip.ParseAddr(host); err == nil {
+		return address.Unmap().String(), port
+	}
+	return strings.TrimSuffix(strings.ToLower(unescape(host, false)), "."), port
+}
+
+// filter takes from the index what f does not keep. It looks into a line only
+// for what its position does not tell, and decodes no body. What can't be read
+// stays, to be counted when the entry is made.
+func (c *converter) filter(f *Filter) error {
+	if f.all() {
+		return nil
+	}
+	items := &c.index.items
+	kept := 0
+	for i := range c.index.processes {
+		p := &c.index.processes[i]
+		begin, end := p.begin, p.end
+		p.begin = kept
+		for ; begin < end; begin++ {
+			if err := c.options.Progress(int64(begin), int64(items.n)); err != nil {
+				return err
+			}
+			it := items.at(begin)
+			keep, err := c.keeps(f, it)
+			if err != nil {
+				return err
+			}
+			if keep {
+				*items.at(kept) = *it
+				kept++
+				continue
+			}
+			c.stats.Filtered++
+			delete(c.index.answers, it.open)
+			delete(c.index.messages, it.open)
+		}
+		p.end = kept
+	}
+	items.cut(kept)
+	return nil
+}
+
+func (c *converter) keeps(f *Filter, it *item) (bool, error) {
+	if !f.keepsID(it.id) || !f.keepsTime(time.UnixMicro(it.micros)) {
+		return false, nil
+	}
+	if f.Host == nil && len(f.Statuses) == 0 {
+		return true, nil
+	}
+	line, err := c.line(it.open)
+	if line == nil || line.Open == nil {
+		return err == nil, err
+	}
+	if !f.keepsURL(entryURL(line.Open, wantsWebSocket(line.Open.Request))) {
+		return false, nil
+	}
+	if len(f.Statuses) == 0 {
+		return true, nil
+	}
+	r := &record{id: it.id, open: line.Open}
+	if err := c.outcome(r, it, c.line); err != nil {
+		return false, err
+	}
+	return f.keepsStatus(r.status()), nil
+}
+
+// response is the answer as far as it is known; nil when there is none.
+func (r *record) response() *netlog.Response {
+	switch {
+	case r.end != nil && r.end.Response != nil:
+		return r.end.Response
+	case r.answer != nil:
+		// Its process died, or it is still going: the head is all that is known.
+		return r.answer.Response
+	}
+	return nil
+}
+
+// status is the answer's, -1 when there is none.
+func (r *record) status() int {
+	if answer := r.response(); answer != nil {
+		return answer.Status
+	} else if tunnelled(r) {
+		return 200
+	}
+	return -1
+}

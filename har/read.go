@@ -1,0 +1,220 @@
+package har
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// ErrNotHAR says that what was read is no HAR: no JSON object with log.entries.
+var ErrNotHAR = errors.New("not a HAR")
+
+// A Reader goes through the entries of a HAR, ours or another program's, one at
+// a time; memory is that of one entry. It takes what it can: a field that is
+// missing, or of another type than HAR has it, is its type's zero value; -1 where
+// that stands for not known.
+type Reader struct {
+	dec   *json.Decoder
+	place int64
+	entry *Entry
+	begun bool
+	err   error
+}
+
+// NewReader returns a Reader of r, which it buffers.
+func NewReader(r io.Reader) *Reader {
+	b := bufio.NewReaderSize(r, 64<<10)
+	if mark, _ := b.Peek(3); string(mark) == "\ufeff" { // RFC 8259 §8.1 lets a parser ignore it
+		b.Discard(3)
+	}
+	return &Reader{dec: json.NewDecoder(b)}
+}
+
+// Next goes on to the next entry. It is false after the last one and on an
+// error.
+func (r *Reader) Next() bool {
+	if r.err != nil {
+		return false
+	}
+	more, err := r.next()
+	if err == io.EOF {
+		err = io.ErrUnexpectedEOF
+	}
+	switch {
+	case err == nil && more:
+		return true
+	case err == nil:
+		err = io.EOF
+	case r.begun:
+		err = fmt.Errorf("read the HAR after %d entries: %w", r.place, err)
+	case err != ErrNotHAR && !isRead(err):
+		err = fmt.Errorf("%w: %w", ErrNotHAR, err)
+	}
+	r.entry, r.err = nil, err
+	return false
+}
+
+// Entry is the entry. Its ID is its place in the file, from 1, when it says none.
+func (r *Reader) Entry() *Entry { return r.entry }
+
+// Err is why the entries ended before the file did: it wraps ErrNotHAR when no
+// entries were found, io.ErrUnexpectedEOF when the file is cut.
+func (r *Reader) Err() error {
+	if r.err == io.EOF {
+		return nil
+	}
+	return r.err
+}
+
+func isRead(err error) bool {
+	var syntax *json.SyntaxError
+	return !errors.As(err, &syntax) && err != io.ErrUnexpectedEOF
+}
+
+func (r *Reader) next() (bool, error) {
+	if !r.begun {
+		if err := r.begin(); err != nil {
+			return false, err
+		}
+		r.begun = true
+	}
+	if !r.dec.More() {
+		return false, r.finish()
+	}
+	var raw json.RawMessage
+	if err := r.dec.Decode(&raw); err != nil {
+		return false, err
+	}
+	r.place++
+	r.entry = readEntry(raw)
+	if r.entry.ID <= 0 {
+		r.entry.ID = r.place
+	}
+	return true, nil
+}
+
+// begin goes into log.entries.
+func (r *Reader) begin() error {
+	if err := r.take('{'); err != nil {
+		return err
+	}
+	for _, name := range [...]string{"log", "entries"} {
+		if err := r.find(name); err != nil {
+			return err
+		}
+		open := json.Delim('{')
+		if name == "entries" {
+			open = '['
+		}
+		if err := r.take(open); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// finish reads to the end, so that a file which is cut does not pass for whole.
+func (r *Reader) finish() error {
+	for depth := 3; depth > 0; {
+		t, err := r.dec.Token()
+		if err != nil {
+			return err
+		}
+		depth += step(t)
+	}
+	return nil
+}
+
+func (r *Reader) take(want json.Delim) error {
+	t, err := r.dec.Token()
+	if err == nil && t != want {
+		err = ErrNotHAR
+	}
+	return err
+}
+
+// find goes to the value of an object's member.
+func (r *Reader) find(name string) error {
+	for r.dec.More() {
+		t, err := r.dec.Token()
+		if err != nil {
+			return err
+		}
+		if t == name {
+			return nil
+		}
+		for depth := 0; ; {
+			if t, err = r.dec.Token(); err != nil {
+				return err
+			}
+			if depth += step(t); depth == 0 {
+				break
+			}
+		}
+	}
+	if _, err := r.dec.Token(); err != nil { // what kept More from saying yes
+		return err
+	}
+	return ErrNotHAR
+}
+
+// step is what a token adds to the depth.
+func step(t json.Token) int {
+	switch t {
+	case json.Delim('{'), json.Delim('['):
+		return 1
+	case json.Delim('}'), json.Delim(']'):
+		return -1
+	}
+	return 0
+}
+
+// readEntry takes of an entry what it can.
+func readEntry(raw []byte) *Entry {
+	var e struct {
+		Entry
+		// A number that is none ends a decoding: these are looked at for themselves.
+		Time     json.RawMessage `json:"time"`
+		Timings  json.RawMessage `json:"timings"`
+		Messages json.RawMessage `json:"_webSocketMessages"`
+		Events   json.RawMessage `json:"_eventSourceMessages"`
+		Response struct {
+			Response
+			FailureText string `json:"_failureText"` // Playwright's _error
+		} `json:"response"`
+	}
+	e.Entry.Time, e.Request.HeadersSize, e.Request.BodySize = None, -1, -1
+	e.Response.HeadersSize, e.Response.BodySize = -1, -1
+	// Unmarshal goes on after a value of another type, and raw is valid JSON.
+	json.Unmarshal(raw, &e)
+	e.Entry.Response = e.Response.Response
+	if e.Response.Error == "" {
+		e.Entry.Response.Error = e.Response.FailureText
+	}
+	take(e.Time, &e.Entry.Time)
+	t := map[string]json.RawMessage{}
+	take(e.Timings, &t)
+	e.Entry.Timings = Timings{
+		Blocked: phase(t["blocked"]), DNS: phase(t["dns"]), Connect: phase(t["connect"]), SSL: phase(t["ssl"]),
+		Send: phase(t["send"]), Wait: phase(t["wait"]), Receive: phase(t["receive"]),
+	}
+	take(e.Messages, &e.WebSocketMessages)
+	take(e.Events, &e.EventSourceMessages)
+	return &e.Entry
+}
+
+// take reads what may be missing, or not be what it should.
+func take[T any](raw json.RawMessage, to *T) {
+	if len(raw) > 0 {
+		json.Unmarshal(raw, to)
+	}
+}
+
+// phase reads one of timings: what is missing did not happen.
+func phase(raw json.RawMessage) Millis {
+	m := None
+	take(raw, &m)
+	return m
+}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -8,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -15,8 +17,13 @@ import (
 	"github.com/agentenv/netlog/netlog"
 )
 
+type harFlags struct {
+	output string
+	filter filterFlags
+}
+
 func newHAR() *cobra.Command {
-	var output string
+	var f harFlags
 	c := &cobra.Command{
 		Use:   "har LOG",
 		Short: "Turn a log into a HAR",
@@ -24,10 +31,14 @@ func newHAR() *cobra.Command {
 meanwhile: what it has not ended yet is in the HAR as far as it is known.
 
 The HAR appears whole or not at all, and takes the place of an older one. It holds
-cookies and passwords as the log does.`,
+cookies and passwords as the log does.
+
+` + filterHelp + `
+The HAR's _stats say how many entries were left out.`,
 		Example: `  agentenv-netlog har network.jsonl
   agentenv-netlog har network.jsonl -o login.har
-  agentenv-netlog har network.jsonl -o - | jq '.log.entries[].request.url'`,
+  agentenv-netlog har network.jsonl -o - | jq '.log.entries[].request.url'
+  agentenv-netlog har network.jsonl --host shop.example --host '*.shop.example' --since 10m`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return fmt.Errorf("har wants one log, not %d", len(args))
@@ -35,16 +46,28 @@ cookies and passwords as the log does.`,
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			return runHAR(args[0], output, c.OutOrStdout(), c.ErrOrStderr())
+			return runHAR(c.Context(), args[0], f, c.OutOrStdout(), c.ErrOrStderr())
 		},
 	}
-	c.Flags().StringVarP(&output, "output", "o", "", "`FILE` to write, - for standard output (default: network.har beside the log)")
+	flags := c.Flags()
+	flags.SortFlags = false
+	flags.StringVarP(&f.output, "output", "o", "", "`FILE` to write, - for standard output (default: network.har beside the log)")
+	f.filter.add(flags)
 	return c
 }
 
-func runHAR(path, output string, stdout, stderr io.Writer) error {
+func runHAR(ctx context.Context, path string, f harFlags, stdout, stderr io.Writer) error {
 	if path == "-" {
 		return misused(errors.New("a log can't be read from standard input: it is gone through twice"), "save it to a file first")
+	}
+	filter, err := f.filter.filter(time.Now())
+	if err != nil {
+		return err
+	}
+	if f.output != "-" { // what is half written is to be removed
+		var stop context.CancelFunc
+		ctx, stop = untilInterrupted(ctx)
+		defer stop()
 	}
 	log, err := netlog.OpenLog(path)
 	if err != nil {
@@ -52,27 +75,32 @@ func runHAR(path, output string, stdout, stderr io.Writer) error {
 	}
 	defer log.Close()
 	live := liveFile(path)
-	if output == "" {
-		output = filepath.Join(filepath.Dir(live), "network.har")
+	if f.output == "" {
+		f.output = filepath.Join(filepath.Dir(live), "network.har")
 	}
-	options := har.Options{Version: programVersion(), Title: filepath.Base(live)}
-	if output == "-" {
+	p := newProgress(ctx, stderr)
+	options := har.Options{Version: programVersion(), Title: filepath.Base(live), Filter: filter, Progress: p.tell}
+	if f.output == "-" {
 		stats, err := har.Convert(log, stdout, options)
+		p.clear()
 		if err != nil {
 			return unwritableHAR(err)
 		}
 		summarize(stderr, stats, "standard output")
 		return nil
 	}
-	target, err := newTarget(output, live)
+	target, err := newTarget(f.output, live)
 	if err != nil {
 		return err
 	}
 	stats, err := target.write(log, options)
-	if err != nil {
+	p.clear()
+	if errors.Is(err, context.Canceled) {
+		return interrupted("run it again for the HAR")
+	} else if err != nil {
 		return err
 	}
-	summarize(stderr, stats, output)
+	summarize(stderr, stats, f.output)
 	return nil
 }
 
@@ -180,6 +208,7 @@ func summarize(stderr io.Writer, s har.Stats, path string) {
 		{s.Open, "still open"},
 		{s.Truncated, "with a body cut at the limit"},
 		{s.Undecoded, "with a body that could not be decoded"},
+		{s.Filtered, "others left out"},
 	} {
 		if part.n > 0 {
 			some = append(some, fmt.Sprintf("%d %s", part.n, part.what))
@@ -194,7 +223,9 @@ func summarize(stderr io.Writer, s har.Stats, path string) {
 		entries = "entry"
 	}
 	fmt.Fprintf(stderr, "%s: %d %s in %s%s\n", program, s.Entries, entries, path, detail)
-	if s.Entries == 0 {
+	if s.Entries == 0 && s.Filtered > 0 {
+		warn(stderr, "no entry passes the filters")
+	} else if s.Entries == 0 {
 		warn(stderr, "the log has no entry")
 	}
 	if s.Unreadable > 0 {

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+)
+
+// untilInterrupted gives a context that the first signal to end us cancels. The
+// next one does what it always does, should we be stuck.
+func untilInterrupted(ctx context.Context) (context.Context, context.CancelFunc) {
+	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) { // as under nohup
+		signals = append(signals, syscall.SIGHUP)
+	}
+	ctx, stop := signal.NotifyContext(ctx, signals...)
+	context.AfterFunc(ctx, stop)
+	return ctx, stop
+}
+
+// interrupted is the failure of work that a signal ended.
+func interrupted(hint string) error {
+	return &failure{errors.New("interrupted"), hint, exitInterrupted}
+}
+
+const (
+	progressAfter = time.Second            // what is done sooner needs no line
+	progressEvery = 200 * time.Millisecond // between two states of it
+)
+
+// A progress is a line on a terminal that says how far a long conversion is, and
+// what ends the conversion when its context does.
+type progress struct {
+	ctx   context.Context
+	out   io.Writer
+	shows bool // out is a terminal
+	next  time.Time
+	shown bool
+}
+
+func newProgress(ctx context.Context, out io.Writer) *progress {
+	return &progress{
+		ctx: ctx, out: out, next: time.Now().Add(progressAfter),
+		shows: columns(out) > 0 && os.Getenv("TERM") != "dumb",
+	}
+}
+
+// tell is a har.Options.Progress.
+func (p *progress) tell(done, total int64) error {
+	if err := p.ctx.Err(); err != nil {
+		return err
+	}
+	now := time.Now()
+	if !p.shows || now.Before(p.next) {
+		return nil
+	}
+	p.next, p.shown = now.Add(progressEvery), true
+	if total == 0 {
+		fmt.Fprintf(p.out, "\r\x1b[K%s: %d lines read", program, done)
+	} else {
+		fmt.Fprintf(p.out, "\r\x1b[K%s: %d of %d entries", program, done, total)
+	}
+	return nil
+}
+
+// clear takes the line away again.
+func (p *progress) clear() {
+	if p.shown {
+		fmt.Fprint(p.out, "\r\x1b[K")
+	}
+}

@@ -99,7 +99,9 @@ func (u *upstream) again(ex *exchange) bool {
 	ex.lastSent.Store(time.Now().UnixNano())
 	u.conn.SetReadDeadline(time.Now().Add(u.c.p.Timeouts.Answer))
 	u.conn.SetWriteDeadline(time.Now().Add(u.c.p.Timeouts.Answer))
-	if _, err := u.conn.Write(head); err != nil {
+	n, err := u.conn.Write(head)
+	ex.up.Add(int64(n))
+	if err != nil {
 		return u.fail(ex, u.c.fail(netlog.PhaseSend, err))
 	}
 	ex.marks.sent = u.c.p.now()
@@ -120,7 +122,7 @@ func (u *upstream) badHead(ex *exchange, err error) bool {
 	if ex.origin.route != nil {
 		return u.fail(ex, failed(netlog.PhaseWait, netlog.CodeBadAnswer, "the answer is no HTTP: "+unreadable.Reason))
 	}
-	ex.receiving.frame(wire.Framing{Kind: wire.UntilClose}, answerTap(u.c.p.Keep, ""), true)
+	ex.receiving.frame(wire.Framing{Kind: wire.UntilClose}, u.c.p.answerTap(""), true)
 	ex.receiving.take(u.answer.Raw, u.c.p.now())
 	u.out = append(u.out[:0], u.answer.Raw...)
 	return u.conclude(ex, u.relay(ex), false)
@@ -152,13 +154,17 @@ func (u *upstream) final(ex *exchange) bool {
 	if route := ex.origin.route; route != nil && route.Answer != nil {
 		route.Answer(a)
 	}
-	ex.response = response(a)
-	ex.response.Informational = ex.informational
+	if u.c.p.StandIn {
+		ex.response = bareAnswer(a)
+	} else {
+		ex.response = response(a)
+		ex.response.Informational = ex.informational
+	}
 	if a.Status == http.StatusSwitchingProtocols {
 		return u.switchProtocols(ex)
 	}
 	contentType, _ := a.Fields.Get("content-type")
-	ex.receiving.frame(framing, answerTap(u.c.p.Keep, string(contentType)), true)
+	ex.receiving.frame(framing, u.c.p.answerTap(string(contentType)), true)
 	ex.receiving.unframed = ex.oldHTTP && framing.Kind == wire.ByChunks
 	goesOn := a.KeepAlive() && a.Minor > 0 && framing.Kind != wire.UntilClose
 	ex.again = !ex.last && framing.Kind != wire.UntilClose && (goesOn || u.c.origin == nil)
@@ -194,6 +200,9 @@ func (u *upstream) relay(ex *exchange) *failure {
 		if u.br.Buffered() == 0 {
 			if err := u.flush(); err != nil {
 				return u.browserGone(ex)
+			}
+			if u.canMove(ex) {
+				return u.move(ex)
 			}
 			limit.renew(time.Now())
 		}
@@ -249,7 +258,10 @@ func (u *upstream) toBrowser(b []byte) error {
 		return nil
 	}
 	u.writing.renew(time.Now())
-	_, err := u.c.conn.Write(b)
+	n, err := u.c.conn.Write(b)
+	if u.ex != nil {
+		u.ex.down.Add(int64(n))
+	}
 	return err
 }
 

@@ -187,17 +187,28 @@ func (c *client) refuseHead(err error) {
 	default:
 		return // it went away before there was a request
 	}
-	c.target = wire.Target{}
+	// What could be read of it says at least what it was for.
+	if c.target, err = wire.ParseTarget(c.req.Method, c.req.Target); err != nil {
+		c.target = wire.Target{}
+	}
+	if c.target.Form == wire.AuthorityForm && c.origin == nil {
+		c.denyTunnel(c.newTunnel(hostPort(c.target.Host, c.target.Port), c.p.way(netlog.ViaTunnel), c.p.now()), f)
+		return
+	}
 	ex := c.newExchange(c.blame(), c.p.now())
+	ex.malformed = true
 	c.turnDown(ex, f)
 }
 
-// blame is the origin of a request whose head says nothing usable.
+// blame is the origin of a request that is turned down for its head.
 func (c *client) blame() *origin {
-	if c.origin != nil {
+	switch {
+	case c.origin != nil:
 		return c.origin
+	case c.target.Host != "" && c.target.Scheme != "":
+		return &origin{scheme: c.target.Scheme, host: c.target.Host, port: c.target.Port, via: c.p.way(netlog.ViaPlain)}
 	}
-	o := &origin{scheme: "http", port: 80, host: "invalid", via: netlog.ViaPlain}
+	o := &origin{scheme: "http", port: 80, host: "invalid", via: c.p.way(netlog.ViaPlain)}
 	if addr, err := netip.ParseAddrPort(c.tcp.LocalAddr().String()); err == nil {
 		o.host, o.port = addr.Addr().String(), addr.Port()
 	}
@@ -254,9 +265,10 @@ func (c *client) handlePlain(t wire.Target, at time.Time) bool {
 	if t.Scheme == "http" {
 		d = c.p.Policy(target)
 	}
-	o, err := newOrigin(target, t.Host, t.Port, netlog.ViaPlain, d)
+	via := c.p.way(netlog.ViaPlain)
+	o, err := newOrigin(target, t.Host, t.Port, via, d)
 	if err != nil {
-		o, _ = newOrigin(target, t.Host, t.Port, netlog.ViaPlain, Decision{})
+		o, _ = newOrigin(target, t.Host, t.Port, via, Decision{})
 		return c.turnDown(c.newExchange(o, at), failed(netlog.PhaseProxy, netlog.CodeInternal, err.Error()))
 	}
 	ex := c.newExchange(o, at)

@@ -18,10 +18,10 @@ func (c *client) connect(t wire.Target, at time.Time) {
 	d := c.p.Policy(target)
 	switch {
 	case d.Action == Refuse:
-		c.denyTunnel(c.newTunnel(hostPort(t.Host, t.Port), netlog.ViaTunnel, at), forbidden(d))
+		c.denyTunnel(c.newTunnel(hostPort(t.Host, t.Port), c.p.way(netlog.ViaTunnel), at), forbidden(d))
 		return
-	case d.Action == TunnelThrough, c.p.Leaf == nil:
-		c.connectTunnel(c.newTunnel(hostPort(t.Host, t.Port), netlog.ViaTunnel, at), target)
+	case d.Action == TunnelThrough, c.p.Leaf == nil, c.p.StandIn:
+		c.connectTunnel(c.newTunnel(hostPort(t.Host, t.Port), c.p.way(netlog.ViaTunnel), at), target)
 		return
 	}
 	if _, err := c.conn.Write([]byte(established)); err != nil {

@@ -15,14 +15,15 @@ import (
 // that reads the server; its owner alone ends it.
 type exchange struct {
 	entry
-	c       *client
-	origin  *origin
-	method  string
-	oldHTTP bool // an HTTP/1.0 request: no 1xx, no chunks
-	last    bool // the browser means to send no other request on its connection
-	upgrade bool // the request asks for another protocol
-	expects bool // it expects a 100
-	marks   marks
+	c         *client
+	origin    *origin
+	method    string
+	oldHTTP   bool // an HTTP/1.0 request: no 1xx, no chunks
+	last      bool // the browser means to send no other request on its connection
+	upgrade   bool // the request asks for another protocol
+	expects   bool // it expects a 100
+	malformed bool // its head could not be read whole: nor can its body
+	marks     marks
 
 	// The request's side, of the goroutine that reads the browser until uploaded.
 	head      []byte // as it goes up, when it may be sent once more; nil: not so
@@ -31,6 +32,8 @@ type exchange struct {
 	uploaded  chan struct{} // closed when no more of it comes
 	unsent    error         // what kept the rest from going up; read after uploaded
 	abandoned atomic.Bool   // it goes nowhere any more and is read for the log alone
+
+	up, down atomic.Int64 // bytes on the wire each way, heads and framing with them
 
 	// The answer's side, of the owner.
 	informational []netlog.Informational
@@ -70,6 +73,9 @@ func (c *client) newExchange(o *origin, at time.Time) *exchange {
 		Time: at, Kind: netlog.KindExchange, Via: o.via, Site: o.site(),
 		Client: c.addr, Connection: c.number,
 		Request: request(r, url, target),
+	}
+	if c.p.StandIn {
+		bare(ex.open.Request)
 	}
 	ex.begin()
 	c.current = ex
@@ -127,6 +133,16 @@ func (ex *exchange) abandon() {
 	}
 }
 
+// know says what became known of the request's body: to the open line, which it
+// then writes, or in the returned part of the end line.
+func (ex *exchange) know() *netlog.Request {
+	if ex.p.StandIn {
+		ex.writeOpen()
+		return nil
+	}
+	return ex.entry.know(ex.sending.tap.body(), ex.sending.trailers())
+}
+
 // finish ends the exchange: with f as what broke it, or nil when it went well.
 func (ex *exchange) finish(f *failure) {
 	if ex.answerLine != nil {
@@ -153,7 +169,10 @@ func (ex *exchange) finish(f *failure) {
 	default:
 		end.Failed = &f.Failed
 	}
-	end.Request = ex.know(ex.sending.tap.body(), ex.sending.trailers())
+	end.Request = ex.know()
+	if ex.p.StandIn {
+		ex.bareEnd(end)
+	}
 	ex.end(end)
 	ex.closeDone.Do(func() { close(ex.done) })
 }

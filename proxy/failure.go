@@ -124,6 +124,8 @@ func timeoutReason(phase netlog.Phase) string {
 	return "a time limit ran out"
 }
 
+func isEPIPE(err error) bool { return errors.Is(err, syscall.EPIPE) }
+
 func isReset(err error) bool {
 	return errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }

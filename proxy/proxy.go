@@ -61,6 +61,9 @@ type Config struct {
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// UpstreamRoots verify the servers; nil: the system's.
 	UpstreamRoots *x509.CertPool
+	// StandIn makes every CONNECT that the policy lets pass a tunnel, and records
+	// http:// requests at connection level: no headers, no bodies, bytes each way.
+	StandIn bool
 	// Keep is what is kept of bodies. Zero: 10 MiB of a request's, 1 MiB of an
 	// answer's when it is text.
 	Keep netlog.Limits

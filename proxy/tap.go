@@ -15,6 +15,7 @@ import (
 // A tap counts and hashes a body as it passes, and keeps its beginning.
 type tap struct {
 	limit     int64 // bytes to keep; 0: none
+	blind     bool  // only count
 	sniff     bool  // keep only when the first bytes look like text
 	size      int64
 	hash      hash.Hash // nil until the first byte
@@ -32,6 +33,10 @@ const sniffLen = 512
 // pass takes the body's next bytes, which came at now.
 func (t *tap) pass(p []byte, now time.Time) {
 	if len(p) == 0 {
+		return
+	}
+	if t.blind {
+		t.size += int64(len(p))
 		return
 	}
 	if t.timed {
@@ -76,9 +81,17 @@ func (t *tap) body() *netlog.Body {
 	return b
 }
 
+// requestTap is the tap for a request's body.
+func (p *Proxy) requestTap() tap {
+	return tap{blind: p.StandIn, limit: p.Keep.RequestBody}
+}
+
 // answerTap is the tap for an answer of the given Content-Type.
-func answerTap(keep netlog.Limits, contentType string) tap {
+func (p *Proxy) answerTap(contentType string) tap {
+	keep := p.Keep
 	switch {
+	case p.StandIn:
+		return tap{blind: true}
 	case keep.Types == "none":
 		return tap{}
 	case keep.Types == "all":

@@ -41,14 +41,14 @@ func (u *upstream) switchProtocols(ex *exchange) bool {
 	ex.receiving.frame(wire.Framing{}, tap{}, true)
 	upgrade, _ := u.answer.Fields.Get("upgrade")
 	s := &splice{live: newLive(ex.p.Timeouts.TunnelIdle), carried: make(chan struct{})}
-	s.websocket = strings.EqualFold(string(upgrade), "websocket")
+	s.websocket = !ex.p.StandIn && strings.EqualFold(string(upgrade), "websocket")
 	ex.splice = s
 	u.out = u.answer.AppendForward(u.out[:0], wire.ForwardOptions{Upgrade: true})
 	if err := u.flush(); err != nil {
 		return u.conclude(ex, u.browserGone(ex), false)
 	}
 	close(ex.switched)
-	err := s.pump(c.conn, u.br, u.conn, &s.received, &byServer)
+	err := s.pump(c.conn, u.br, u.conn, &s.received, &byServer, &ex.down)
 	closeWrite(c.conn)
 	if err != nil {
 		u.conn.Close()
@@ -66,7 +66,7 @@ func (c *client) carry(ex *exchange, u *upstream) {
 	s := ex.splice
 	defer close(s.carried)
 	s.carryErr = errFault
-	s.carryErr = s.pump(u.conn, c.br, c.conn, &s.sent, &byClient)
+	s.carryErr = s.pump(u.conn, c.br, c.conn, &s.sent, &byClient, &ex.up)
 	if s.carryErr != nil {
 		u.conn.Close()
 		return
@@ -77,7 +77,7 @@ func (c *client) carry(ex *exchange, u *upstream) {
 
 // pump takes bytes from src, which from reads, to dst. Frames go on first, then
 // they are looked at. Its error is nil at from's own end.
-func (s *splice) pump(dst net.Conn, from *bufio.Reader, src net.Conn, frames *wsframe.Parser, by *string) error {
+func (s *splice) pump(dst net.Conn, from *bufio.Reader, src net.Conn, frames *wsframe.Parser, by *string, passed *atomic.Int64) error {
 	limit := deadline{set: dst.SetWriteDeadline, after: s.idle}
 	for {
 		if from.Buffered() == 0 && !s.await(src.SetReadDeadline) {
@@ -95,7 +95,9 @@ func (s *splice) pump(dst net.Conn, from *bufio.Reader, src net.Conn, frames *ws
 		}
 		piece, _ := from.Peek(from.Buffered())
 		limit.renew(time.Now())
-		if _, err := dst.Write(piece); err != nil {
+		n, err := dst.Write(piece)
+		passed.Add(int64(n))
+		if err != nil {
 			s.endedBy.CompareAndSwap(nil, other(by))
 			return errWrite{err}
 		}

@@ -16,7 +16,7 @@ func (c *client) exchange(ex *exchange, forward wire.ForwardOptions) bool {
 	if err != nil {
 		return c.turnDown(ex, refusal(netlog.RefusedBadRequest, http.StatusBadRequest, err.Error()))
 	}
-	ex.sending.frame(framing, tap{limit: c.p.Keep.RequestBody}, false)
+	ex.sending.frame(framing, c.p.requestTap(), false)
 	forward.Upgrade = ex.upgrade
 	head := c.forwardHead(ex, forward)
 	u, f := c.upstreamFor(ex, head)
@@ -67,7 +67,9 @@ func (c *client) send(ex *exchange, u *upstream, head []byte) error {
 			now := time.Now()
 			ex.lastSent.Store(now.UnixNano())
 			limit.renew(now)
-			if _, err := u.conn.Write(b); err != nil {
+			n, err := u.conn.Write(b)
+			ex.up.Add(int64(n))
+			if err != nil {
 				broken = errUpstream{err}
 				ex.abandon()
 			}
@@ -108,7 +110,7 @@ func (c *client) send(ex *exchange, u *upstream, head []byte) error {
 	}
 	if broken == nil {
 		ex.marks.sent = c.p.now()
-		ex.know(ex.sending.tap.body(), ex.sending.trailers())
+		ex.know()
 	}
 	return broken
 }
@@ -123,7 +125,7 @@ const earlyOpen = 64 << 10
 func (ex *exchange) lastPiece() {
 	ex.marks.sending = ex.p.now()
 	if len(ex.sending.tap.kept) <= earlyOpen {
-		ex.know(ex.sending.tap.body(), ex.sending.trailers())
+		ex.know()
 	}
 }
 
@@ -170,10 +172,10 @@ func (c *client) cutShort(ex *exchange, u *upstream, err, broken error) error {
 func (ex *exchange) drain() {
 	c := ex.c
 	framing, err := c.req.Framing()
-	if err != nil || c.target.Path == nil {
+	if err != nil || ex.malformed || c.target.Path == nil {
 		return
 	}
-	ex.sending.frame(framing, tap{limit: c.p.Keep.RequestBody}, false)
+	ex.sending.frame(framing, c.p.requestTap(), false)
 	c.conn.SetReadDeadline(time.Now().Add(ex.drainTime()))
 	for !ex.sending.whole && ex.sending.tap.size < c.p.Keep.RequestBody {
 		if _, err := c.br.Peek(1); err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,6 +26,7 @@ import (
 type proxyFlags struct {
 	listen   string
 	open     bool
+	standIn  bool
 	log      string
 	logMode  string
 	logStall time.Duration
@@ -62,6 +64,7 @@ no new connections, --drain for the open ones, then the rest of the log. A secon
 signal ends the wait.`,
 		Example: `  agentenv-netlog proxy
   agentenv-netlog proxy --listen 127.0.0.1:0 --log /tmp/network.jsonl
+  agentenv-netlog proxy --stand-in
   agentenv-netlog proxy --tunnel '*.bank.example' --upstream-ca staging-ca.pem`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -76,8 +79,9 @@ signal ends the wait.`,
 	flags.StringVar(&f.listen, "listen", "127.0.0.1:8080", "`ADDRESS` to listen on; port 0 is any free one")
 	flags.BoolVar(&f.open, "open", false, "let --listen be an address that others can reach")
 	flags.StringVar(&f.log, "log", "network.jsonl", "`FILE` of the log")
+	flags.BoolVar(&f.standIn, "stand-in", false, "decrypt nothing: record connections, and http:// requests without headers or bodies")
 	f.interception.add(flags)
-	flags.StringVar(&f.logMode, "log-mode", "0600", "mode of a log that is made, in octal; it holds cookies")
+	flags.StringVar(&f.logMode, "log-mode", "", "mode of a log that is made, in octal (default 0600, as it holds cookies; 0644 with --stand-in)")
 	flags.DurationVar(&f.logStall, "log-stall", 5*time.Second, "how long a log that can't be written holds up the traffic")
 	flags.StringVar(&f.sync, "sync", "1s", "when lines are forced to the disk: never, each (end line), or an interval")
 	flags.DurationVar(&f.drain, "drain", 10*time.Second, "how long open connections may go on once the proxy is stopped")
@@ -97,6 +101,11 @@ func runProxy(f proxyFlags, signals <-chan os.Signal, stderr io.Writer) error {
 	// and given back (the port), then what is made (the authority), then the log:
 	// a proxy that can't run leaves no line in one.
 	w := netlog.WriterConfig{Path: f.log, Mode: "proxy", Stall: f.logStall}
+	if f.standIn {
+		w.Mode = "stand-in"
+		f.logMode = cmp.Or(f.logMode, "0644")
+	}
+	f.logMode = cmp.Or(f.logMode, "0600")
 	var err error
 	if w.FileMode, err = parseMode(f.logMode); err != nil {
 		return err
@@ -107,7 +116,7 @@ func runProxy(f proxyFlags, signals <-chan os.Signal, stderr io.Writer) error {
 	if err := positive(f); err != nil {
 		return err
 	}
-	p := proxy.Config{Keep: proxy.DefaultKeep(), Timeouts: f.timeouts, Logger: newLogger(stderr)}
+	p := proxy.Config{StandIn: f.standIn, Keep: proxy.DefaultKeep(), Timeouts: f.timeouts, Logger: newLogger(stderr)}
 	rules, err := parseHostRules(f.tunnel)
 	if err != nil {
 		return err
@@ -121,20 +130,26 @@ func runProxy(f proxyFlags, signals <-chan os.Signal, stderr io.Writer) error {
 		return err
 	}
 	defer l.Close()
-	authority, created, err := needAuthority(f.caDir)
-	if err != nil {
-		return err
+	greeting := func(address net.Addr) { greetStandIn(stderr, address, f.log) }
+	if !f.standIn {
+		authority, created, err := needAuthority(f.caDir)
+		if err != nil {
+			return err
+		}
+		leaves, err := ca.NewLeaves(authority)
+		if err != nil {
+			return err
+		}
+		p.Leaf = leaves.Leaf
+		greeting = func(address net.Addr) {
+			greet(stderr, address, f.log, authority.CertificatePath(), created, leaves.SPKI())
+		}
 	}
-	leaves, err := ca.NewLeaves(authority)
-	if err != nil {
-		return err
-	}
-	p.Leaf = leaves.Leaf
 	s, err := newSession(l, w, p)
 	if err != nil {
 		return unusableLog(err)
 	}
-	greet(stderr, s.address, f.log, authority.CertificatePath(), created, leaves.SPKI())
+	greeting(s.address)
 
 	var broken error
 	select {
@@ -216,6 +231,16 @@ func greet(stderr io.Writer, address net.Addr, log, certificate string, created 
 	fmt.Fprintf(stderr, "  curl      curl --proxy %s --cacert %s https://example.com/\n", url, certificate)
 	fmt.Fprintf(stderr, "  Chromium  chromium --user-data-dir=\"$(mktemp -d)\" %s\n", quoteAll(chromiumFlags(url, spki)))
 	fmt.Fprintf(stderr, "  others    export HTTP_PROXY=%[1]s HTTPS_PROXY=%[1]s SSL_CERT_FILE=%[2]s NODE_EXTRA_CA_CERTS=%[2]s\n", url, certificate)
+}
+
+// greetStandIn says that a proxy that decrypts nothing is ready.
+func greetStandIn(stderr io.Writer, address net.Addr, log string) {
+	url := "http://" + reachable(address)
+	fmt.Fprintf(stderr, "listening on %s\n", address)
+	fmt.Fprintf(stderr, "  log       %s\n", quote(log))
+	fmt.Fprintf(stderr, "  nothing is decrypted: no certificate has to be trusted\n")
+	fmt.Fprintf(stderr, "  curl      curl --proxy %s https://example.com/\n", url)
+	fmt.Fprintf(stderr, "  others    export HTTP_PROXY=%[1]s HTTPS_PROXY=%[1]s\n", url)
 }
 
 // reachable is the address for programs on this machine.

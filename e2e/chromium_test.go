@@ -22,7 +22,7 @@ var quiet = []string{
 	"--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--no-default-browser-check",
 	"--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage",
 	"--password-store=basic", "--use-mock-keychain", "--disable-default-apps", "--disable-extensions",
-	"--disable-features=AutofillServerCommunication,NetworkTimeServiceQuerying",
+	"--disable-features=AutofillServerCommunication,NetworkTimeServiceQuerying,OptimizationHints,OptimizationGuideModelDownloading",
 	"--gaia-url=http://127.0.0.1:1/", "--component-updater=url-source=http://127.0.0.1:1/",
 }
 

@@ -97,23 +97,29 @@ func (w *Writer) unreserve(size int64) {
 
 // look sends those away that wait for room when nothing was written for too long.
 func (w *Writer) look() {
+	if stalled, cause := w.looked(); stalled {
+		w.log.Error("the network log can't be written: exchanges go without lines", "log", w.path, "error", cause)
+	}
+}
+
+func (w *Writer) looked() (stalled bool, cause error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.watch = nil; w.serving == w.tickets || w.closed {
-		return
+		return false, nil
 	}
 	if wait := w.patience(); wait > 0 {
 		w.watch = time.AfterFunc(wait, w.look)
-		return
+		return false, nil
 	}
 	w.stalled = true
 	w.dismiss()
-	w.log.Error("the network log can't be written: exchanges go without lines", "log", w.path, "error", w.stats.Err)
+	return true, w.stats.Err
 }
 
 // patience is how long the next write may take before it is a stall.
 func (w *Writer) patience() time.Duration {
-	if w.idle { // room is held by lines that are still being encoded
+	if w.pending == 0 { // room is held by lines that are still being encoded
 		w.progress = time.Now()
 	}
 	return time.Until(w.progress.Add(w.stall))
@@ -153,7 +159,6 @@ func (w *Writer) rouse() {
 		return
 	}
 	w.idle = false
-	w.progress = time.Now()
 	select {
 	case w.wake <- struct{}{}:
 	default: // it has been told
@@ -176,6 +181,10 @@ func (w *Writer) put(l *line, event Event, id, t, size int64) {
 	l.b = append(l.b, '}', '\n')
 	b := l.b[headRoom-len(head):]
 	copy(b, head)
+	if w.pending == 0 {
+		w.progress = time.Now()
+	}
+	w.pending += int64(len(b))
 	w.queued += int64(len(b)) - size
 	if len(b) > longLine {
 		w.queue = append(w.queue, batch{b: b, own: true})

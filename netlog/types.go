@@ -94,7 +94,7 @@ type Answer struct {
 
 // Response is an answer as the browser got it.
 type Response struct {
-	Status        int             `json:"status"`
+	Status        int             `json:"status"` // 0 of an answer that is unparsed: Body has all of it
 	Reason        string          `json:"reason,omitempty"`
 	Version       string          `json:"version,omitempty"`
 	Headers       []Header        `json:"headers,omitempty"`

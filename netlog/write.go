@@ -30,8 +30,9 @@ func (w *Writer) begin(c WriterConfig, mend string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if mend != "" {
-		w.queued += int64(len(mend))
 		w.add([]byte(mend))
+		w.queued, w.pending = int64(len(mend)), int64(len(mend))
+		w.progress = time.Now()
 	}
 	w.put(l, EventStart, 0, 0, 0)
 }
@@ -39,6 +40,7 @@ func (w *Writer) begin(c WriterConfig, mend string) {
 // run writes what is queued until Close.
 func (w *Writer) run() {
 	defer close(w.done)
+	defer w.scan.Wait()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	dirty := false
@@ -78,8 +80,7 @@ func (w *Writer) run() {
 // write writes all of b, however often it takes. It is false when Close has
 // given up.
 func (w *Writer) write(b []byte) bool {
-	const first, most = 10 * time.Millisecond, time.Second
-	pause := first
+	const pause = 50 * time.Millisecond
 	for {
 		n, err := w.file.Write(b)
 		if b = b[n:]; err == nil && len(b) > 0 {
@@ -89,56 +90,56 @@ func (w *Writer) write(b []byte) bool {
 		if len(b) == 0 {
 			return true
 		}
-		if n > 0 {
-			pause = first
-		}
 		select {
 		case <-w.quit:
 			return false
 		case <-time.After(pause):
-			pause = min(2*pause, most)
 		}
 	}
 }
 
-// wrote takes note of a write of n bytes.
+// wrote takes note of a write of n bytes, and reports the first that fails and
+// the first that does not.
 func (w *Writer) wrote(n int, err error) {
 	w.mu.Lock()
-	defer w.mu.Unlock()
 	w.stats.Writes++
+	w.stats.Bytes += int64(n)
+	failed := w.stats.Err != nil || w.stalled && n > 0
+	w.stats.Err = err
 	if err != nil {
 		w.stats.Failures++
-		if w.stats.Err == nil {
-			w.log.Error("writing the network log failed: it is tried again", "log", w.path, "error", err)
+	}
+	if n > 0 {
+		w.queued -= int64(n)
+		w.pending -= int64(n)
+		w.progress = time.Now()
+		w.stalled = false
+		if w.serving < w.tickets {
+			w.room.Broadcast()
 		}
 	}
-	w.stats.Err = err
-	if n == 0 {
-		return
-	}
-	w.stats.Bytes += int64(n)
-	w.queued -= int64(n)
-	w.progress = time.Now()
-	if w.stalled {
-		w.stalled = false
-		w.log.Info("the network log can be written again", "log", w.path, "lost", w.stats.Lost, "cut", w.stats.Cut)
-	}
-	if w.serving < w.tickets {
-		w.room.Broadcast()
+	s := w.stats
+	w.mu.Unlock()
+	switch {
+	case err != nil && !failed:
+		w.log.Error("writing the network log failed: it is tried again", "log", w.path, "error", err)
+	case err == nil && failed:
+		w.log.Info("the network log can be written again", "log", w.path, "lost", s.Lost, "cut", s.Cut)
 	}
 }
 
 func (w *Writer) flush() {
 	err := w.file.Sync()
 	w.mu.Lock()
-	defer w.mu.Unlock()
+	failed := w.unsynced
+	w.unsynced = err != nil
 	if err != nil {
 		w.stats.Failures++
-		if !w.unsynced {
-			w.log.Error("the network log could not be forced to the disk", "log", w.path, "error", err)
-		}
 	}
-	w.unsynced = err != nil
+	w.mu.Unlock()
+	if err != nil && !failed {
+		w.log.Error("the network log could not be forced to the disk", "log", w.path, "error", err)
+	}
 }
 
 func (w *Writer) recycle(b batch) {
@@ -157,12 +158,12 @@ func (w *Writer) Close() error {
 	if w == nil {
 		return nil
 	}
+	w.once.Do(func() { w.closing = w.close() })
+	return w.closing
+}
+
+func (w *Writer) close() error {
 	w.mu.Lock()
-	if w.closed {
-		w.mu.Unlock()
-		<-w.done
-		return nil
-	}
 	w.closed = true
 	w.dismiss()
 	ids := make([]int64, 0, len(w.opened))
@@ -177,7 +178,6 @@ func (w *Writer) Close() error {
 	w.progress = time.Now()
 	w.rouse()
 	w.mu.Unlock()
-	w.scan.Wait()
 
 	err := w.await()
 	if e := w.file.Close(); err == nil && e != nil {
@@ -193,14 +193,14 @@ func (w *Writer) await() error {
 	for {
 		w.mu.Lock()
 		wait := time.Until(w.progress.Add(w.stall))
-		queued, cause := w.queued, w.stats.Err
+		pending, cause := w.pending, w.stats.Err
 		w.mu.Unlock()
 		if wait <= 0 {
 			close(w.quit)
 			if cause == nil {
 				cause = errHangs
 			}
-			return fmt.Errorf("close network log %q: %d bytes could not be written: %w", w.path, queued, cause)
+			return fmt.Errorf("close network log %q: %d bytes could not be written: %w", w.path, pending, cause)
 		}
 		select {
 		case <-w.done:

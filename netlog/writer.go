@@ -61,6 +61,9 @@ type Writer struct {
 	done chan struct{} // closed when the writing goroutine has ended
 	scan sync.WaitGroup
 
+	once    sync.Once // Close has been called
+	closing error     // what it returns
+
 	mu       sync.Mutex
 	room     sync.Cond       // something was written, a stall began, or Close was called
 	next     int64           // the next line's number
@@ -68,11 +71,12 @@ type Writer struct {
 	owed     []owed          // ends that are still to be written
 	queue    []batch         // numbered lines, the last batch still growing
 	spare    [][]byte        // emptied batches
-	queued   int64           // bytes promised, in the queue or being written
+	queued   int64           // bytes promised or pending
+	pending  int64           // bytes in the queue or being written
 	idle     bool            // the writing goroutine waits for wake
 	tickets  int64           // given to callers that want room
 	serving  int64           // the ticket whose turn it is
-	progress time.Time       // when something was last written or, later, began to wait
+	progress time.Time       // when something was last written or, if later, became pending
 	watch    *time.Timer     // looks for a stall while callers wait; nil when none does
 	stalled  bool
 	closed   bool

@@ -122,6 +122,7 @@ func (u *upstream) badHead(ex *exchange, err error) bool {
 	if ex.origin.route != nil {
 		return u.fail(ex, failed(netlog.PhaseWait, netlog.CodeBadAnswer, "the answer is no HTTP: "+unreadable.Reason))
 	}
+	ex.response = &netlog.Response{Informational: ex.informational}
 	ex.receiving.frame(wire.Framing{Kind: wire.UntilClose}, u.c.p.answerTap(""), true)
 	ex.receiving.take(u.answer.Raw, u.c.p.now())
 	u.out = append(u.out[:0], u.answer.Raw...)

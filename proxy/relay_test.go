@@ -323,6 +323,9 @@ func TestUnreadableAnswerPassesAsItCame(t *testing.T) {
 	if !p.end.Unparsed || p.end.Failed != nil {
 		t.Errorf("entry: %+v", p.end)
 	}
+	if r := p.end.Response; r.Status != 0 || string(r.Body.Kept.(netlog.Bytes)) != answer || !r.Complete {
+		t.Errorf("response: %+v", r)
+	}
 }
 
 func TestPipelinedRequestsAreServedInOrder(t *testing.T) {

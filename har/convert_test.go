@@ -145,7 +145,9 @@ func every(f *fixture) {
 	f.end(id, &netlog.End{Response: ok("text/plain", []byte("half")), Failed: &netlog.Failed{Phase: netlog.PhaseReceive, Code: netlog.CodeReset},
 		Timings: netlog.Timings{Blocked: 1, DNS: -1, Connect: -1, TLS: -1, Send: 1, Wait: 1, Receive: 1, Total: 4}})
 	id = f.open(&netlog.Open{Request: get("http://old.example/")})
-	f.end(id, &netlog.End{Unparsed: true, Timings: netlog.NoTimings(10)})
+	raw := ok("", []byte("HTTP/1.1 200 OK\nno colon\n\nhi"))
+	raw.Status, raw.Reason, raw.Version, raw.Headers, raw.HeaderBytes = 0, "", "", nil, 0
+	f.end(id, &netlog.End{Unparsed: true, Response: raw, Timings: netlog.NoTimings(10)})
 
 	// On a site's route, with an option's change, and a process that died.
 	id = f.open(&netlog.Open{Via: netlog.ViaSite, Site: "shop", Request: get("https://site.example/")})

@@ -46,7 +46,7 @@ e2e-setup: ## install what the end-to-end tests run beside the binary (root)
 	e2e/setup
 
 e2e: e2e-setup ## the binary among real parties; nothing is skipped
-	NETLOG_E2E=all go test -count=1 -timeout 20m $(E2EFLAGS) ./e2e/
+	NETLOG_E2E=all go test -count=1 -timeout 20m $(E2EFLAGS) ./e2e/...
 
 vuln: ## known vulnerabilities in what is called (asks the Go vulnerability database)
 	$(TOOL) govulncheck ./...

@@ -70,7 +70,7 @@ func (c *client) connectTunnel(t *tunnel, target Target) {
 func (c *client) dialWatched(m *marks, target Target) (*dialled, *failure) {
 	m.dialling = c.p.now()
 	watch := c.watch()
-	d, err := c.p.dial(c.ctx, target.Host, target.Port)
+	d, err := c.p.dial(c.ctx, target)
 	watch.stop()
 	m.lookup, m.resolved, m.connected = d.lookup, d.resolved, d.connected
 	if err != nil {
@@ -112,7 +112,7 @@ func (c *client) dialEarly(target Target, d Decision) *early {
 	e := &early{c: c, to: target, done: make(chan struct{})}
 	if d.Action == RouteTo && d.Route != nil {
 		if host, port, err := wire.SplitHostPort(d.Route.Address, routePort(d.Route)); err == nil {
-			e.to.Host, e.to.Port = host, port
+			e.to = Target{Host: host, Port: port, Scheme: schemeOf(d.Route.TLS)}
 		}
 	}
 	go e.dial()
@@ -121,7 +121,7 @@ func (c *client) dialEarly(target Target, d Decision) *early {
 
 func (e *early) dial() {
 	defer close(e.done)
-	e.conn, e.err = e.c.p.dial(e.c.ctx, e.to.Host, e.to.Port)
+	e.conn, e.err = e.c.p.dial(e.c.ctx, e.to)
 	if e.err != nil {
 		return
 	}
@@ -148,7 +148,7 @@ func (e *early) settleFor(o *origin) (*dialled, error) {
 		return e.settle()
 	}
 	e.drop()
-	return e.c.p.dial(e.c.ctx, o.dialHost, o.dialPort)
+	return e.c.p.dial(e.c.ctx, o.server())
 }
 
 // drop closes the connection that nobody came to need.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"net"
 	"net/netip"
-	"strconv"
 	"strings"
 	"time"
 
@@ -41,64 +40,68 @@ func (d *dialled) figures() *netlog.Dialled {
 
 func micros(from, to time.Time) int64 { return to.Sub(from).Microseconds() }
 
-// dial connects to host, a name or an address, within the time limit. It never
-// connects to the proxy itself.
-func (p *Proxy) dial(ctx context.Context, host string, port uint16) (*dialled, error) {
+// dial connects to a target within the time limit. It never connects to the
+// proxy itself.
+func (p *Proxy) dial(ctx context.Context, to Target) (*dialled, error) {
 	ctx, cancel := context.WithTimeout(ctx, p.Timeouts.Dial)
 	defer cancel()
 	d := &dialled{began: p.now()}
-	conn, err := p.connectTo(ctx, d, host, port)
+	conn, err := p.connectTo(ctx, d, to.Host, to.Port)
 	if err != nil {
 		return d, err
 	}
 	d.connected = p.now()
-	d.address = conn.RemoteAddr().String()
-	if addr, err := netip.ParseAddrPort(d.address); err == nil && p.isOwn(addr) {
-		conn.Close()
-		return d, errOwnAddress
-	}
 	d.conn = &peeked{Conn: conn}
 	return d, nil
 }
 
+// connectTo connects to host, a name or an address, and notes in d the address
+// that it was or, when it fails, that the error is of.
 func (p *Proxy) connectTo(ctx context.Context, d *dialled, host string, port uint16) (net.Conn, error) {
-	hostport := net.JoinHostPort(host, strconv.Itoa(int(port)))
-	if p.Dial != nil {
-		return p.Dial(ctx, "tcp", hostport)
+	ips := p.givenFor(host, port)
+	if len(ips) == 0 {
+		if p.Dial != nil {
+			return p.dialNamed(ctx, d, host, port)
+		}
+		var err error
+		if ips, err = p.resolve(ctx, d, host); err != nil {
+			return nil, err
+		}
 	}
-	addrs, err := p.resolve(ctx, d, host)
+	conn, at, err := race(ctx, interleaved(ips, port), p.dialAddress)
+	d.address = at.String()
+	return conn, err
+}
+
+// givenFor is what Config.Resolve says of a name.
+func (p *Proxy) givenFor(host string, port uint16) []netip.Addr {
+	if p.Resolve == nil || isAddress(host) {
+		return nil
+	}
+	return p.Resolve(host, port)
+}
+
+// dialNamed leaves resolving to Config.Dial too.
+func (p *Proxy) dialNamed(ctx context.Context, d *dialled, host string, port uint16) (net.Conn, error) {
+	conn, err := p.Dial(ctx, "tcp", hostPort(host, port))
 	if err != nil {
 		return nil, err
 	}
-	var first error
-	for i, ip := range addrs {
-		addr := netip.AddrPortFrom(ip, port)
-		d.address = addr.String()
-		if p.isOwn(addr) {
-			return nil, errOwnAddress
-		}
-		conn, err := dialOne(ctx, addr, len(addrs)-i)
-		if err == nil {
-			return conn, nil
-		}
-		if first == nil {
-			first = err
-		}
-		if ctx.Err() != nil {
-			break
-		}
+	d.address = conn.RemoteAddr().String()
+	if addr, err := netip.ParseAddrPort(d.address); err == nil && p.isOwn(addr) {
+		conn.Close()
+		return nil, errOwnAddress
 	}
-	return nil, first
+	return conn, nil
 }
 
-// dialOne gives one address its share of the time that is left, so that a
-// silent one does not use up what the others need.
-func dialOne(ctx context.Context, addr netip.AddrPort, left int) (net.Conn, error) {
-	if deadline, ok := ctx.Deadline(); ok && left > 1 {
-		share := max(time.Until(deadline)/time.Duration(left), 2*time.Second)
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, share)
-		defer cancel()
+// dialAddress connects to one address, which it looks at first.
+func (p *Proxy) dialAddress(ctx context.Context, addr netip.AddrPort) (net.Conn, error) {
+	if p.isOwn(addr) {
+		return nil, errOwnAddress
+	}
+	if p.Dial != nil {
+		return p.Dial(ctx, "tcp", addr.String())
 	}
 	var dialer net.Dialer
 	return dialer.DialContext(ctx, "tcp", addr.String())

@@ -63,6 +63,18 @@ func (o *origin) routeTo(r *Route) error {
 	return nil
 }
 
+// server is what is connected to for the origin.
+func (o *origin) server() Target {
+	return Target{Host: o.dialHost, Port: o.dialPort, Scheme: schemeOf(o.tls)}
+}
+
+func schemeOf(tls bool) string {
+	if tls {
+		return "https"
+	}
+	return "http"
+}
+
 // authority is the origin's host and, unless it is the default, port, as a URL has them.
 func (o *origin) authority() string { return authority(o.host, o.port, o.scheme) }
 

@@ -57,8 +57,12 @@ type Config struct {
 	// policy does not refuse is tunnelled.
 	Leaf func(name string) (*tls.Certificate, error)
 	// Dial connects to address, a host:port whose host may be a name; nil: the
-	// system's resolver, then each address in turn.
+	// system's resolver, then its addresses as RFC 8305 has it (Happy Eyeballs).
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	// Resolve gives the addresses of a name, lower case and in ASCII, when it is
+	// reached at a port, in place of the resolver; none: the resolver is asked. nil:
+	// it always is.
+	Resolve func(host string, port uint16) []netip.Addr
 	// UpstreamRoots verify the servers; nil: the system's.
 	UpstreamRoots *x509.CertPool
 	// StandIn makes every CONNECT that the policy lets pass a tunnel, and records

@@ -54,7 +54,7 @@ func upstreamTLS(roots *x509.CertPool) *tls.Config {
 func (c *client) establish(o *origin, tcp *dialled, alpn []string) (*upstream, error) {
 	if tcp == nil {
 		var err error
-		if tcp, err = c.p.dial(c.ctx, o.dialHost, o.dialPort); err != nil {
+		if tcp, err = c.p.dial(c.ctx, o.server()); err != nil {
 			return &upstream{dialled: tcp}, c.fail(netlog.PhaseConnect, err)
 		}
 	}

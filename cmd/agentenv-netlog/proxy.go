@@ -38,15 +38,15 @@ type proxyFlags struct {
 
 // interception are the flags of every command that decrypts.
 type interception struct {
-	caDir      string
-	tunnel     []string
-	upstreamCA []string
+	caDir    string
+	tunnel   []string
+	upstream upstreamFlags
 }
 
 func (f *interception) add(flags *pflag.FlagSet) {
 	addAuthorityFlag(flags, &f.caDir)
 	flags.StringSliceVar(&f.tunnel, "tunnel", nil, "relay this `HOST` undecrypted: a name, *.name or an address, with :port if only one is meant (repeatable)")
-	flags.StringSliceVar(&f.upstreamCA, "upstream-ca", nil, "trust the servers that the certificates in `FILE` (PEM) stand for, besides the system's (repeatable)")
+	f.upstream.add(flags)
 }
 
 func newProxy() *cobra.Command {
@@ -122,7 +122,7 @@ func runProxy(f proxyFlags, signals <-chan os.Signal, stderr io.Writer) error {
 		return err
 	}
 	p.Policy = tunnelPolicy(rules)
-	if p.UpstreamRoots, _, err = upstreamRoots(f.upstreamCA); err != nil {
+	if _, err := f.upstream.configure(&p); err != nil {
 		return err
 	}
 	l, err := listen(f.listen, f.open)

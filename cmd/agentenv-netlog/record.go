@@ -150,7 +150,8 @@ func planRecord(f recordFlags, command string) (p recordPlan, err error) {
 	if err != nil {
 		return p, err
 	}
-	upstream, extra, err := upstreamRoots(f.upstreamCA)
+	p.proxy = proxy.Config{Policy: tunnelPolicy(rules), Keep: keepAll}
+	extra, err := f.upstream.configure(&p.proxy)
 	if err != nil {
 		return p, err
 	}
@@ -159,7 +160,6 @@ func planRecord(f recordFlags, command string) (p recordPlan, err error) {
 	}
 	p.roots = slices.Concat(p.roots, []byte("\n"), extra)
 	p.caDir = f.caDir
-	p.proxy = proxy.Config{Policy: tunnelPolicy(rules), Keep: keepAll, UpstreamRoots: upstream}
 	return p, nil
 }
 

@@ -2,14 +2,12 @@ package main
 
 import (
 	"context"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"log/slog"
 	"net"
-	"os"
 	"syscall"
 
 	"github.com/agentenv/netlog/netlog"
@@ -93,29 +91,6 @@ func unusableLog(err error) error {
 		return failed(err, "a log is a file of its own, and no link to one; name another with --log")
 	}
 	return failed(err, "name a file that you can write with --log")
-}
-
-// upstreamRoots are the system's roots and those of files in PEM; nil when there
-// are no files. extra is what was added.
-func upstreamRoots(files []string) (roots *x509.CertPool, extra []byte, err error) {
-	if len(files) == 0 {
-		return nil, nil, nil
-	}
-	roots, err = x509.SystemCertPool()
-	if err != nil {
-		return nil, nil, failed(fmt.Errorf("read the system's roots: %w", err), "name a bundle of roots in SSL_CERT_FILE")
-	}
-	for _, file := range files {
-		b, err := os.ReadFile(file)
-		if err != nil {
-			return nil, nil, failed(fmt.Errorf("read --upstream-ca: %w", err), "name a file of certificates in PEM")
-		}
-		if !roots.AppendCertsFromPEM(b) {
-			return nil, nil, failed(fmt.Errorf("--upstream-ca %q holds no certificate in PEM", file), "a DER file becomes PEM with: openssl x509 -inform der")
-		}
-		extra = append(append(extra, b...), '\n')
-	}
-	return roots, extra, nil
 }
 
 // newLogger tells people at stderr what they should know of.

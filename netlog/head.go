@@ -57,7 +57,10 @@ func parseHead(b []byte) (h Head, rest []byte, ok bool) {
 // beginsHead says whether b, a file's first bytes, are those of a line of the
 // log, be it one that was cut short.
 func beginsHead(b []byte) bool {
-	b, _, _ = bytes.Cut(b, []byte("\n"))
+	b, _, ended := bytes.Cut(b, []byte("\n"))
+	if ended && len(b) < len(`{"n":1`) {
+		return false // too little to tell
+	}
 	b, ok := cutForm(b, `{"n":`)
 	for ok && len(b) > 0 && b[0] >= '0' && b[0] <= '9' {
 		b = b[1:]

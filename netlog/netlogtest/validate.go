@@ -11,6 +11,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -93,7 +94,8 @@ func Check(path string, o Options) (lines []*netlog.Line, errs []error, err erro
 	return lines, c.errs, nil
 }
 
-func compile() (*jsonschema.Schema, error) {
+// compile compiles the schema, once: that takes longer than to check a short log.
+var compile = sync.OnceValues(func() (*jsonschema.Schema, error) {
 	const name = "netlog:schema.json"
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(netlog.Schema()))
 	if err != nil {
@@ -104,7 +106,7 @@ func compile() (*jsonschema.Schema, error) {
 		return nil, err
 	}
 	return c.Compile(name)
-}
+})
 
 type checker struct {
 	schema *jsonschema.Schema

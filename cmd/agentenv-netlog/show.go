@@ -160,7 +160,7 @@ func followTable(ctx context.Context, path string, filter *har.Filter, s screen,
 	f := &follower{filter: filter, show: func(e *har.Entry) error { return printJSON(out, e) }}
 	if !asJSON {
 		t := newTable(s)
-		t.widths = [showColumns]int{columnID: 5, columnMethod: 6, columnStatus: 6, columnType: 11, columnSize: 8, columnTime: 7}
+		t.widths = [showColumns]int{columnID: 5, columnMethod: 6, columnStatus: 12, columnType: 11, columnSize: 8, columnTime: 7}
 		if err := t.head(out); err != nil {
 			return err
 		}

@@ -33,11 +33,12 @@ const (
 var showNames = [showColumns]string{"#", "method", "status", "type", "size", "time"}
 
 // mostCells bounds columns in a terminal, where the URL needs room.
-var mostCells = [showColumns]int{12, 8, 18, 14, 10, 10}
+var mostCells = [showColumns]int{8, 7, 14, 12, 9, 9}
 
 const (
 	barCells = 10
-	leastURL = 20 // columns of a URL for which the bar gives way
+	leastURL = 20 // columns of a URL for which others give way
+	gap      = "  "
 )
 
 func newTable(s screen) *showTable {
@@ -68,15 +69,40 @@ func (t *showTable) measure(e *har.Entry) {
 
 // texts are the columns' before they are painted.
 func (t *showTable) texts(e *har.Entry) [showColumns]string {
-	out := [showColumns]string{
+	return [showColumns]string{
 		strconv.FormatInt(e.ID, 10), or(printable(e.Request.Method), "-"), statusText(e), typeText(e), sizeText(receivedSize(e)), timeText(e),
 	}
-	if t.columns > 0 {
-		for i := range out {
-			out[i] = t.fit(out[i], mostCells[i])
+}
+
+// layout is the columns' widths, 0 for one that gives way, and whether there is
+// room for the bar; what remains is the URL's.
+func (t *showTable) layout() (widths [showColumns]int, bar bool, url int) {
+	widths, bar = t.widths, t.bars
+	if t.columns == 0 {
+		return widths, bar, 0
+	}
+	room := func() int {
+		n := t.columns
+		for _, w := range widths {
+			if w > 0 {
+				n -= w + len(gap)
+			}
+		}
+		if bar {
+			n -= barCells + len(gap)
+		}
+		return n
+	}
+	for i := range widths {
+		widths[i] = min(widths[i], mostCells[i])
+	}
+	bar = bar && room() >= leastURL
+	for _, i := range [...]int{columnTime, columnSize, columnType} {
+		if room() < leastURL {
+			widths[i] = 0
 		}
 	}
-	return out
+	return widths, bar, max(room(), 0)
 }
 
 func (t *showTable) head(out io.Writer) error {
@@ -88,22 +114,24 @@ func (t *showTable) row(out io.Writer, e *har.Entry) error {
 }
 
 func (t *showTable) line(out io.Writer, texts [showColumns]string, bar, url string, colors [showColumns]sgr, rest sgr) error {
+	widths, withBar, room := t.layout()
 	var b strings.Builder
-	used := 0
 	for i, text := range texts {
-		number := i == columnID || i == columnSize || i == columnTime
-		text = pad(text, t.widths[i], number)
-		used += cells(text) + 2
-		b.WriteString(t.paint(colors[i], text))
-		b.WriteString("  ")
+		if widths[i] == 0 {
+			continue
+		}
+		if t.columns > 0 {
+			text = t.fit(text, widths[i])
+		}
+		b.WriteString(t.paint(colors[i], pad(text, widths[i], i == columnID || i == columnSize || i == columnTime)))
+		b.WriteString(gap)
 	}
-	if t.bars && (t.columns == 0 || t.columns-used-barCells-2 >= leastURL) {
-		used += barCells + 2
+	if withBar {
 		b.WriteString(t.paint(blue, bar))
-		b.WriteString("  ")
+		b.WriteString(gap)
 	}
 	if t.columns > 0 {
-		url = t.fit(url, t.columns-used)
+		url = t.fit(url, room)
 	}
 	b.WriteString(t.paint(rest, url))
 	b.WriteByte('\n')

@@ -27,7 +27,7 @@ func curls() []odd {
 	return []odd{
 		{
 			fact: "an HTTP/1.0 client gets no chunks",
-			args: []string{"-0", "--no-alpn", "https://{go}/chunked?by=1.0"}, out: "part 0\npart 1\npart 2\npart 3\n",
+			args: []string{"-0", "https://{go}/chunked?by=1.0"}, out: "part 0\npart 1\npart 2\npart 3\n",
 			method: "GET", url: "https://{go}/chunked?by=1.0",
 			check: func(t *testing.T, e entry) {
 				is(t, "the request's version", e.open.Request.Version, "HTTP/1.0")

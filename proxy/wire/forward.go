@@ -42,15 +42,15 @@ func (r *Request) AppendForward(dst []byte, o ForwardOptions) []byte {
 }
 
 // AppendForward appends the head to dst as it goes to the next hop, by the
-// request's rules. A Content-Length beside chunked is dropped (RFC 9112 §6.3),
+// request's rules. A Content-Length beside a Transfer-Encoding is dropped (RFC 9112 §6.3),
 // and a list of equal ones becomes one of them. A folded field stays folded, as
 // the client would get it from the server itself. Empty lines before the status line stay.
 func (a *Answer) AppendForward(dst []byte, o ForwardOptions) []byte {
-	_, chunked := a.transferCoding()
+	coded, _ := a.transferCoding()
 	dst = append(dst, a.Raw[:a.top]...)
 	dst = append(dst, a.Line...)
 	o.Host = nil
-	dst = appendForward(dst, a.Fields, o, chunked && a.Minor > 0)
+	dst = appendForward(dst, a.Fields, o, coded)
 	if o.Close {
 		dst = append(dst, "Connection: close\r\n"...)
 	}

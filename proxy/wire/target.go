@@ -73,6 +73,11 @@ func parseAbsolute(method, target []byte) (Target, error) {
 	t.Path = rest[end:]
 	if at := bytes.LastIndexByte(authority, '@'); at >= 0 {
 		t.Userinfo = true
+		for _, c := range authority[:at] {
+			if c != ':' && c != '%' && !hostBytes[c] {
+				return Target{}, bad("the request-target's user name has a byte that is none of a URI's")
+			}
+		}
 		authority = authority[at+1:]
 	}
 	a, err := parseAuthority(authority)

@@ -58,6 +58,23 @@ func (b *body) take(p []byte, now time.Time) (n int, err error) {
 	return n, nil
 }
 
+// check says whether p can be the body's next bytes, without taking any: what is
+// seen to be malformed before the head has gone up is turned down.
+func (b *body) check(p []byte) error {
+	if b.kind != wire.ByChunks {
+		return nil
+	}
+	chunks := b.chunks
+	for len(p) > 0 && !chunks.Done() {
+		n, _, err := chunks.Next(p)
+		if err != nil {
+			return err
+		}
+		p = p[n:]
+	}
+	return nil
+}
+
 // trailers are those of a chunked body, as the log has them.
 func (b *body) trailers() []netlog.Header {
 	if b.kind != wire.ByChunks {

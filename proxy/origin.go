@@ -1,11 +1,13 @@
 package proxy
 
 import (
+	"errors"
 	"net"
 	"net/http"
 	"net/netip"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"golang.org/x/net/idna"
 
@@ -103,6 +105,9 @@ func (o *origin) sameServer(other *origin) bool {
 // canonical is wire.CanonicalHost with an internationalised name as DNS has it
 // (RFC 5891).
 func canonical(host string) (string, error) {
+	if !utf8.ValidString(host) {
+		return "", errors.New("the host is no UTF-8")
+	}
 	for i := range len(host) {
 		if host[i] >= 0x80 {
 			return idna.Lookup.ToASCII(host)
@@ -142,8 +147,8 @@ func (c *client) admits(o *origin, r *wire.Request, t wire.Target) *failure {
 		}
 	}
 	value, ok := r.Fields.Get("host")
-	if !ok || len(value) == 0 {
-		return nil // HTTP/1.0, or a target without an authority
+	if !ok {
+		return nil // HTTP/1.0
 	}
 	host, port, err := wire.SplitHostPort(string(value), defaultPort(o.scheme))
 	if err == nil {

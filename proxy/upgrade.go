@@ -49,9 +49,14 @@ func (u *upstream) switchProtocols(ex *exchange) bool {
 	}
 	close(ex.switched)
 	err := s.pump(c.conn, u.br, u.conn, &s.received, &byServer, &ex.down)
-	closeWrite(c.conn)
-	if err != nil {
+	if err == nil {
+		closeWrite(c.conn)
+	} else {
 		u.conn.Close()
+		if isReset(err) {
+			resetOnClose(c.tcp.Conn)
+		}
+		c.tcp.Conn.Close()
 	}
 	s.halve(c.conn.SetReadDeadline)
 	<-s.carried

@@ -17,6 +17,10 @@ func (c *client) exchange(ex *exchange, forward wire.ForwardOptions) bool {
 		return c.turnDown(ex, refusal(netlog.RefusedBadRequest, http.StatusBadRequest, err.Error()))
 	}
 	ex.sending.frame(framing, c.p.requestTap(), false)
+	come, _ := c.br.Peek(c.br.Buffered())
+	if err := ex.sending.check(come); err != nil {
+		return c.turnDown(ex, refusal(netlog.RefusedBadRequest, http.StatusBadRequest, err.Error()))
+	}
 	forward.Upgrade = ex.upgrade
 	head := c.forwardHead(ex, forward)
 	u, f := c.upstreamFor(ex, head)

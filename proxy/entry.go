@@ -74,6 +74,15 @@ func (e *entry) answer(a *netlog.Answer) {
 	}
 }
 
+// message writes the line of a WebSocket message, unless the entry has ended.
+func (e *entry) message(m *netlog.Message) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.ended {
+		e.p.Log.Message(e.id, m)
+	}
+}
+
 // end writes the end line; only the first call does.
 func (e *entry) end(end *netlog.End) {
 	e.mu.Lock()

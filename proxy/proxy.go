@@ -71,6 +71,8 @@ type Config struct {
 	// Keep is what is kept of bodies. Zero: 10 MiB of a request's, 1 MiB of an
 	// answer's when it is text.
 	Keep netlog.Limits
+	// NoMessages lets WebSocket messages be counted only, without lines.
+	NoMessages bool
 	// Timeouts are the time limits; zero fields have their defaults.
 	Timeouts Timeouts
 	// Logger is told what people should know of; nil: nobody is.
@@ -112,6 +114,8 @@ type Proxy struct {
 	clients atomic.Int64 // browser connections numbered so far
 	servers atomic.Int64 // upstream connections numbered so far
 	killed  atomic.Bool  // in-flight work is being ended as stopped
+
+	inflating sync.Pool // of *inflating, what compressed messages are read with
 
 	mu        sync.Mutex
 	own       []netip.AddrPort // where it listens, or has listened

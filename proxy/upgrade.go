@@ -18,13 +18,10 @@ import (
 // both ways as they are.
 type splice struct {
 	*live
-	websocket bool
-	sent      wsframe.Parser // the browser's frames
-	received  wsframe.Parser // the server's
-	closedBy  atomic.Pointer[string]
-	endedBy   atomic.Pointer[string]
-	carried   chan struct{} // closed when nothing more of the browser's goes up
-	carryErr  error         // what ended that, nil for the browser's own end; read after carried
+	messages *messages // of a WebSocket; nil for anything else
+	endedBy  atomic.Pointer[string]
+	carried  chan struct{} // closed when nothing more of the browser's goes up
+	carryErr error         // what ended that, nil for the browser's own end; read after carried
 }
 
 // Who closed or ended a splice.
@@ -41,14 +38,16 @@ func (u *upstream) switchProtocols(ex *exchange) bool {
 	ex.receiving.frame(wire.Framing{}, tap{}, true)
 	upgrade, _ := u.answer.Fields.Get("upgrade")
 	s := &splice{live: newLive(ex.p.Timeouts.TunnelIdle), carried: make(chan struct{})}
-	s.websocket = !ex.p.StandIn && strings.EqualFold(string(upgrade), "websocket")
+	if !ex.p.StandIn && strings.EqualFold(string(upgrade), "websocket") {
+		s.messages = newMessages(&ex.entry, &u.answer)
+	}
 	ex.splice = s
 	u.out = u.answer.AppendForward(u.out[:0], wire.ForwardOptions{Upgrade: true})
 	if err := u.flush(); err != nil {
 		return u.conclude(ex, u.browserGone(ex), false)
 	}
 	close(ex.switched)
-	err := s.pump(c.conn, u.br, u.conn, &s.received, &byServer, &ex.down)
+	err := s.pump(c.conn, u.br, u.conn, &byServer, &ex.down)
 	if err == nil {
 		closeWrite(c.conn)
 	} else {
@@ -60,7 +59,7 @@ func (u *upstream) switchProtocols(ex *exchange) bool {
 	}
 	s.halve(c.conn.SetReadDeadline)
 	<-s.carried
-	if s.websocket {
+	if s.messages != nil {
 		ex.socket = s.record(&u.answer)
 	}
 	return u.conclude(ex, s.failure(c, err), false)
@@ -71,7 +70,7 @@ func (c *client) carry(ex *exchange, u *upstream) {
 	s := ex.splice
 	defer close(s.carried)
 	s.carryErr = errFault
-	s.carryErr = s.pump(u.conn, c.br, c.conn, &s.sent, &byClient, &ex.up)
+	s.carryErr = s.pump(u.conn, c.br, c.conn, &byClient, &ex.up)
 	if s.carryErr != nil {
 		u.conn.Close()
 		return
@@ -82,7 +81,8 @@ func (c *client) carry(ex *exchange, u *upstream) {
 
 // pump takes bytes from src, which from reads, to dst. Frames go on first, then
 // they are looked at. Its error is nil at from's own end.
-func (s *splice) pump(dst net.Conn, from *bufio.Reader, src net.Conn, frames *wsframe.Parser, by *string, passed *atomic.Int64) error {
+func (s *splice) pump(dst net.Conn, from *bufio.Reader, src net.Conn, by *string, passed *atomic.Int64) error {
+	messages := s.messages.of(by)
 	limit := deadline{set: dst.SetWriteDeadline, after: s.idle}
 	for {
 		if from.Buffered() == 0 && !s.await(src.SetReadDeadline) {
@@ -100,6 +100,9 @@ func (s *splice) pump(dst net.Conn, from *bufio.Reader, src net.Conn, frames *ws
 		}
 		piece, _ := from.Peek(from.Buffered())
 		limit.renew(time.Now())
+		if messages != nil {
+			messages.begin()
+		}
 		n, err := dst.Write(piece)
 		passed.Add(int64(n))
 		if err != nil {
@@ -107,11 +110,8 @@ func (s *splice) pump(dst net.Conn, from *bufio.Reader, src net.Conn, frames *ws
 			return errWrite{err}
 		}
 		s.touch()
-		if s.websocket {
-			frames.Feed(piece)
-			if _, _, closed := frames.Closed(); closed {
-				s.closedBy.CompareAndSwap(nil, by)
-			}
+		if messages != nil {
+			messages.look(piece)
 		}
 		from.Discard(len(piece))
 	}
@@ -132,16 +132,14 @@ func other(by *string) *string {
 	return &byClient
 }
 
-// record is what the log says of a WebSocket.
+// record is what the log says of a WebSocket that has ended.
 func (s *splice) record(a *wire.Answer) *netlog.WebSocket {
-	w := &netlog.WebSocket{Sent: frames(s.sent.Counts), Received: frames(s.received.Counts)}
-	if by := s.closedBy.Load(); by != nil {
-		parser := &s.sent
-		if by == &byServer {
-			parser = &s.received
-		}
-		code, reason, _ := parser.Closed()
-		w.Close = &netlog.Close{Code: code, Reason: reason, By: *by}
+	sent, received := &s.messages.sent.frames, &s.messages.received.frames
+	w := &netlog.WebSocket{Sent: frames(sent.Counts), Received: frames(received.Counts)}
+	w.Recorded = s.messages.finish(sent.Messages + received.Messages)
+	if closer := s.messages.closer(); closer != nil {
+		code, reason, _ := closer.frames.Closed()
+		w.Close = &netlog.Close{Code: code, Reason: reason, By: *closer.by}
 	}
 	protocol, _ := a.Fields.Get("sec-websocket-protocol")
 	w.Subprotocol = string(protocol)
@@ -150,9 +148,6 @@ func (s *splice) record(a *wire.Answer) *netlog.WebSocket {
 		extensions = append(extensions, string(value))
 	}
 	w.Extensions = strings.Join(extensions, ", ")
-	if w.Sent.Messages+w.Received.Messages > 0 {
-		w.Recorded = new(int64)
-	}
 	return w
 }
 
@@ -164,13 +159,13 @@ func frames(c wsframe.Counts) netlog.Frames {
 // WebSocket's own end has a close frame (RFC 6455 §7.1.5).
 func (s *splice) failure(c *client, err error) *failure {
 	phase := netlog.PhaseReceive
-	if s.websocket {
+	if s.messages != nil {
 		phase = netlog.PhaseWebSocket
 	}
 	if c.ctx.Err() != nil {
 		return c.fail(phase, err0(err))
 	}
-	if s.closedBy.Load() != nil {
+	if s.messages.closer() != nil {
 		return nil
 	}
 	if err == nil {
@@ -180,11 +175,11 @@ func (s *splice) failure(c *client, err error) *failure {
 	switch {
 	case errors.Is(err, errSilence):
 		return failed(phase, netlog.CodeTimeout, errSilence.Error())
-	case by == &byClient && (err != nil || s.websocket):
+	case by == &byClient && (err != nil || s.messages != nil):
 		return failed(phase, netlog.CodeClientGone, errClientGone.Error())
 	case err != nil:
 		return classify(phase, err)
-	case s.websocket:
+	case s.messages != nil:
 		return failed(phase, netlog.CodeReset, "the server closed the WebSocket without a close frame")
 	}
 	return nil

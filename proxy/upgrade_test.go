@@ -66,7 +66,7 @@ func TestSwitchThatNobodyAskedFor(t *testing.T) {
 
 // A WebSocket's frames are counted between real endpoints.
 func TestWebSocketIsCounted(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newWorld(t, func(c *Config) { c.NoMessages = true })
 	addr := w.origin(func(p *party) {
 		l := &oneConn{conn: p.Conn, done: make(chan struct{})}
 		server := &http.Server{Handler: http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {

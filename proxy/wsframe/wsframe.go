@@ -102,16 +102,19 @@ func (p *Parser) Feed(b []byte) {
 // Err says why counting stopped: something that is no frame had come. It stays.
 func (p *Parser) Err() error { return p.err }
 
+// CloseFrame returns the payload of the first close frame, which is not to be
+// changed. ok is false when none has passed whole.
+func (p *Parser) CloseFrame() (payload []byte, ok bool) {
+	return p.closeBody[:p.closeSize], p.closed
+}
+
 // Closed returns what the first close frame said: its code (0: none given) and
 // its reason, which need not be UTF-8. ok is false when none has passed whole.
 func (p *Parser) Closed() (code int, reason string, ok bool) {
-	if !p.closed {
-		return 0, "", false
+	body, ok := p.CloseFrame()
+	if len(body) < 2 {
+		return 0, "", ok
 	}
-	if p.closeSize < 2 {
-		return 0, "", true
-	}
-	body := p.closeBody[:p.closeSize]
 	return int(binary.BigEndian.Uint16(body)), string(body[2:]), true
 }
 

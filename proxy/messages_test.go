@@ -447,7 +447,7 @@ func TestMessagesBetweenEndpoints(t *testing.T) {
 // a peer that takes nothing.
 func TestMessageLinesKeepTheirOrder(t *testing.T) {
 	w := newWorld(t, nil)
-	e := &entry{p: w.proxy, open: netlog.Open{Kind: netlog.KindExchange, Via: netlog.ViaPlain, Client: "127.0.0.1:1",
+	e := &entry{p: w.proxy, open: netlog.Open{Time: w.proxy.now(), Kind: netlog.KindExchange, Via: netlog.ViaPlain, Client: "127.0.0.1:1",
 		Request: &netlog.Request{Method: "GET", URL: "http://a/", Version: "HTTP/1.1"}}}
 	e.begin()
 	e.writeOpen()
@@ -471,7 +471,8 @@ func TestMessageLinesKeepTheirOrder(t *testing.T) {
 	if missing := m.finish(maxHeld + 4); missing != nil || len(m.held) > 0 {
 		t.Errorf("only %d messages have lines, %d are held", *missing, len(m.held))
 	}
-	e.end(&netlog.End{Timings: netlog.NoTimings(0)})
+	now := w.proxy.now()
+	e.end(&netlog.End{Time: now, Timings: netlog.NoTimings(micros(e.open.Time, now))})
 	lines, _ := w.messageLines()
 	if len(lines) != maxHeld+6 || !reflect.DeepEqual(lines[:4], []string{
 		`send 1 8/8 in 1: text "question"`, `send 8 0/0 in 1: nothing`, `receive 1 6/6 in 1: text "answer"`, `receive 8 0/0 in 1: nothing`}) {

@@ -168,12 +168,16 @@ func (u *upstream) final(ex *exchange) bool {
 	ex.receiving.frame(framing, u.c.p.answerTap(string(contentType)), true)
 	ex.receiving.unframed = ex.oldHTTP && framing.Kind == wire.ByChunks
 	goesOn := a.KeepAlive() && a.Minor > 0 && framing.Kind != wire.UntilClose
-	ex.again = !ex.last && framing.Kind != wire.UntilClose && (goesOn || u.c.origin == nil)
+	// Between http:// requests the browser's connection outlives the server's, but
+	// not one that ends an upload: the browser has to know that.
+	outlives := u.c.origin == nil && ex.isUploaded()
+	ex.again = !ex.last && framing.Kind != wire.UntilClose && (goesOn || outlives)
 	u.out = a.AppendForward(u.out[:0], wire.ForwardOptions{Dechunk: ex.oldHTTP, Close: !ex.again})
 	u.announce(ex, string(contentType))
 	f := u.relay(ex)
 	if f == nil && u.br.Buffered() > 0 {
 		goesOn = false // bytes behind the answer belong to no request
+		ex.again = ex.again && u.c.origin == nil
 	}
 	return u.conclude(ex, f, goesOn)
 }
@@ -213,8 +217,9 @@ func (u *upstream) relay(ex *exchange) *failure {
 		piece, _ := u.br.Peek(u.br.Buffered())
 		n, err := ex.receiving.take(piece, u.c.p.now())
 		if err != nil {
-			u.br.Discard(n)
+			u.pass(ex, piece[:n])
 			u.flush()
+			u.br.Discard(n)
 			return failed(netlog.PhaseReceive, netlog.CodeBadAnswer, "the answer's chunks: "+err.Error())
 		}
 		if ex.receiving.whole {
@@ -270,16 +275,11 @@ func (u *upstream) toBrowser(b []byte) error {
 // that lasts until then is its own.
 func (u *upstream) brokeOff(ex *exchange, err error) *failure {
 	u.flush()
-	if u.c.ctx.Err() == nil && ex.receiving.kind == wire.UntilClose {
-		switch err {
-		case io.EOF:
-			ex.receiving.whole = true
-			ex.delivered.Store(true)
-			return nil
-		case io.ErrUnexpectedEOF: // TLS without a close_notify: it may be whole, nobody can tell
-			ex.delivered.Store(true)
-			return nil
-		}
+	if u.c.ctx.Err() == nil && ex.receiving.kind == wire.UntilClose && err == io.EOF {
+		// TLS that ends without a close_notify may have been cut: nobody can tell.
+		ex.receiving.whole = u.tls == nil || !u.dialled.conn.ended
+		ex.delivered.Store(true)
+		return nil
 	}
 	if err == io.EOF || err == io.ErrUnexpectedEOF {
 		err = failed(netlog.PhaseReceive, netlog.CodeReset, "the server closed the connection before the answer's end")
@@ -336,7 +336,8 @@ func (u *upstream) conclude(ex *exchange, f *failure, goesOn bool) bool {
 	<-ex.uploaded
 	if ex.unsent != nil {
 		goesOn, ex.again = false, false
-		if f == nil && !errors.As(ex.unsent, new(errUpstream)) {
+		// A browser may stop sending once it has its answer whole, and a server reading.
+		if f == nil && ex.unsent != errClientGone && !errors.As(ex.unsent, new(errUpstream)) {
 			f = u.c.fail(netlog.PhaseSend, ex.unsent)
 		}
 	}

@@ -52,6 +52,7 @@ type client struct {
 	mu       sync.Mutex
 	busy     bool // between a request's first byte and its end, or in a CONNECT
 	stopping bool // to be closed as soon as it is not busy
+	hung     bool // its server's connection ended while it was busy
 }
 
 func newClient(p *Proxy, conn net.Conn) *client {
@@ -64,7 +65,9 @@ func newClient(p *Proxy, conn net.Conn) *client {
 
 // use makes conn the connection that requests are read from.
 func (c *client) use(conn net.Conn) {
-	c.conn = conn
+	c.mu.Lock()
+	c.conn = conn // which hangUp reads
+	c.mu.Unlock()
 	c.br = bufio.NewReaderSize(conn, browserBuffer)
 }
 
@@ -163,10 +166,18 @@ func (c *client) closeIfIdle() {
 func (c *client) hangUp() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.hung = true
 	if !c.busy {
 		c.stopping = true
 		c.conn.Close()
 	}
+}
+
+// hungUp tells whether the server's connection has ended already.
+func (c *client) hungUp() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.hung
 }
 
 // kill ends whatever the connection is doing.
@@ -260,7 +271,7 @@ func (c *client) handleInside(t wire.Target, at time.Time) bool {
 
 // handlePlain serves an http:// request.
 func (c *client) handlePlain(t wire.Target, at time.Time) bool {
-	target := Target{Host: t.Host, Port: t.Port, Scheme: "http"}
+	target := Target{Host: t.Host, Port: t.Port, Scheme: t.Scheme}
 	d := Decision{}
 	if t.Scheme == "http" {
 		d = c.p.Policy(target)

@@ -610,3 +610,38 @@ func TestManyAbortedRequests(t *testing.T) {
 		}
 	}
 }
+
+// A server that leaves before the first request, or speaks out of turn, ends the
+// browser's connection too.
+func TestServerThatLeavesBeforeTheFirstRequest(t *testing.T) {
+	for name, parting := range map[string]string{"leaves": "", "speaks": "HTTP/1.1 408 Request Timeout\r\n\r\n"} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, nil)
+			addr := w.origin(func(p *party) { p.send(parting) }, "127.0.0.1")
+			b := w.secure(addr, "127.0.0.1")
+			b.expectEnd()
+			w.want(addr)
+		})
+	}
+}
+
+// A stream that ends without a close_notify ends so at the browser.
+func TestTLSCutIsPassedOn(t *testing.T) {
+	w := newWorld(t, nil)
+	addr := w.origin(func(p *party) {
+		p.head()
+		p.send("HTTP/1.1 200 OK\r\n\r\nsome")
+		p.Conn.(*tls.Conn).NetConn().Close()
+	}, "127.0.0.1")
+	b := w.secure(addr, "127.0.0.1")
+	b.send("GET / HTTP/1.1\r\nHost: " + addr + "\r\n\r\n")
+	if got, _ := b.rest(); got != "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nsome" {
+		t.Errorf("got %q", got)
+	}
+	if records := b.records(); records[len(records)-1] == closeNotify {
+		t.Error("a close_notify that the server did not send")
+	}
+	if p := w.want(addr, "exchange mitm GET https://ADDR/ 200")[0]; p.end.Response.Complete {
+		t.Error("complete, though nobody can tell")
+	}
+}

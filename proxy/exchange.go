@@ -133,6 +133,16 @@ func (ex *exchange) abandon() {
 	}
 }
 
+// isUploaded tells whether no more of the request comes.
+func (ex *exchange) isUploaded() bool {
+	select {
+	case <-ex.uploaded:
+		return true
+	default:
+		return false
+	}
+}
+
 // know says what became known of the request's body: to the open line, which it
 // then writes, or in the returned part of the end line.
 func (ex *exchange) know() *netlog.Request {
@@ -153,7 +163,7 @@ func (ex *exchange) finish(f *failure) {
 	if ex.response != nil {
 		ex.response.Body = ex.receiving.tap.body()
 		ex.response.Trailers = ex.receiving.trailers()
-		ex.response.Complete = f == nil && ex.receiving.whole
+		ex.response.Complete = ex.receiving.whole
 		end.Response = ex.response
 	}
 	if ex.server.Address != "" {

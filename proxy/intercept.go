@@ -69,7 +69,7 @@ func (c *client) intercept(target Target, d Decision, e *early, at time.Time) {
 		return
 	}
 	c.connectUp(o, e, offered.ALPN)
-	if err := c.handshake(o); err != nil {
+	if err := c.handshake(); err != nil {
 		f := handshakeFailure(c, err)
 		c.cancel(errClientGone)
 		pair(netlog.ViaMITM).finish(f)
@@ -77,7 +77,7 @@ func (c *client) intercept(target Target, d Decision, e *early, at time.Time) {
 	}
 	// Some browsers say only behind the handshake that they don't trust us.
 	c.refusedOurs = func(err error) { pair(netlog.ViaMITM).finish(handshakeFailure(c, err)) }
-	if c.rest() {
+	if c.rest() && !c.hungUp() {
 		c.serve()
 	}
 	c.conn.Close()
@@ -162,8 +162,7 @@ func (c *client) connectUp(o *origin, e *early, offered []string) {
 }
 
 // handshake makes the session with the browser.
-func (c *client) handshake(o *origin) error {
-	c.origin = o
+func (c *client) handshake() error {
 	ctx, cancel := context.WithTimeout(context.WithValue(c.ctx, clientKey{}, c), c.p.Timeouts.TLS)
 	defer cancel()
 	session := tls.Server(c.tcp, c.p.clientTLS)

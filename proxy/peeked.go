@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"errors"
+	"io"
 	"net"
 	"os"
 	"sync"
@@ -16,6 +17,7 @@ const peekSize = 4 << 10
 type peeked struct {
 	net.Conn
 	ahead []byte
+	ended bool // the other side's end has been read
 }
 
 // Read gives the bytes that were looked at first.
@@ -25,7 +27,9 @@ func (c *peeked) Read(p []byte) (int, error) {
 		c.ahead = c.ahead[n:]
 		return n, nil
 	}
-	return c.Conn.Read(p)
+	n, err := c.Conn.Read(p)
+	c.ended = c.ended || err == io.EOF
+	return n, err
 }
 
 // look reads once more from the connection, behind what was looked at before.

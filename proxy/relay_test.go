@@ -477,3 +477,21 @@ func TestSlowHeadIsTimedOut(t *testing.T) {
 		t.Errorf("entries: %v", p)
 	}
 }
+
+// A browser that has its answer may stop sending: nothing broke.
+func TestBrowserThatStopsSendingOnItsAnswer(t *testing.T) {
+	w := newWorld(t, nil)
+	addr := w.origin(func(p *party) {
+		p.head()
+		p.send("HTTP/1.1 413 Too Large\r\nConnection: close\r\nContent-Length: 2\r\n\r\nno")
+		p.rest()
+	})
+	b := w.browser()
+	b.send("POST http://" + addr + "/ HTTP/1.1\r\nHost: " + addr + "\r\nContent-Length: 1000\r\n\r\nhalf")
+	b.expect("HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\nConnection: close\r\n\r\nno")
+	b.Close()
+	p := w.waitFor(1)[0]
+	if p.String() != "exchange plain POST http://"+addr+"/ 413" || !p.end.Response.Complete || p.requestBody().Size != 4 {
+		t.Errorf("%v: %+v", p, p.end.Response)
+	}
+}

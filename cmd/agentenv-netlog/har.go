@@ -208,7 +208,7 @@ func summarize(stderr io.Writer, s har.Stats, path string) {
 		{s.Open, "still open"},
 		{s.Truncated, "with a body cut at the limit"},
 		{s.Undecoded, "with a body that could not be decoded"},
-		{s.Filtered, "others left out"},
+		{s.Filtered, "left out"},
 	} {
 		if part.n > 0 {
 			some = append(some, fmt.Sprintf("%d %s", part.n, part.what))

@@ -139,9 +139,8 @@ func showArchive(a archive, filter *har.Filter, s screen, whole, asJSON bool, ou
 		show = func(e *har.Entry) error { return printJSON(out, e) }
 	case !whole:
 		t := newTable(s)
-		if err := a.each(filter, false, func(e *har.Entry) error { t.measure(e); return nil }); err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
-			return 0, err
-		}
+		// An error is told when it is met again, behind the entries before it.
+		a.each(filter, false, func(e *har.Entry) error { t.measure(e); return nil })
 		if err := t.head(out); err != nil {
 			return 0, err
 		}

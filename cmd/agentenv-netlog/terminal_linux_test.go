@@ -2,12 +2,15 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -92,5 +95,46 @@ func TestShowInATerminal(t *testing.T) {
 				t.Errorf("%d columns: %q", columns, text)
 			}
 		}
+	}
+}
+
+// Progress is told in a terminal, and only after a while; its end takes it away.
+func TestProgressInATerminal(t *testing.T) {
+	master, slave := terminal(t, 80)
+	t.Setenv("TERM", "xterm")
+	ctx, cancel := context.WithCancel(context.Background())
+	p := newProgress(ctx, slave)
+	tell := func(done, total int64) {
+		t.Helper()
+		if err := p.tell(done, total); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tell(1, 0)
+	p.clear() // nothing was told yet
+	p.next = time.Time{}
+	tell(4096, 0)
+	p.next = time.Time{}
+	tell(7, 9)
+	tell(8, 9) // too soon
+	p.clear()
+	cancel()
+	if err := p.tell(9, 9); !errors.Is(err, context.Canceled) {
+		t.Errorf("after the end: %v", err)
+	}
+	slave.Close()
+	out, _ := io.ReadAll(master)
+	want := "\r\x1b[K" + program + ": 4096 lines read\r\x1b[K" + program + ": 7 of 9 entries\r\x1b[K"
+	if string(out) != want {
+		t.Errorf("%q, want %q", out, want)
+	}
+
+	var pipe bytes.Buffer
+	p = newProgress(context.Background(), &pipe)
+	p.next = time.Time{}
+	tell(1, 2)
+	p.clear()
+	if pipe.Len() > 0 {
+		t.Errorf("a pipe got %q", pipe.String())
 	}
 }

@@ -6,10 +6,11 @@ SHELL := bash
 
 FUZZTIME ?= 5m
 E2EFLAGS ?=
+BENCHFLAGS ?=
 TOOL := go tool -modfile=tools/go.mod
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 
-.PHONY: help build fmt lint test race fuzz e2e e2e-setup vuln
+.PHONY: help build fmt lint test race fuzz e2e e2e-setup bench vuln
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
@@ -47,6 +48,9 @@ e2e-setup: ## install what the end-to-end tests run beside the binary (root)
 
 e2e: e2e-setup ## the binary among real parties; nothing is skipped
 	NETLOG_E2E=all go test -count=1 -timeout 20m $(E2EFLAGS) ./e2e/...
+
+bench: ## the proxy beside its peers and the floor, one table (BENCHFLAGS="-only json")
+	go run ./bench $(BENCHFLAGS)
 
 vuln: ## known vulnerabilities in what is called (asks the Go vulnerability database)
 	$(TOOL) govulncheck ./...

@@ -1,0 +1,60 @@
+package origin
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/agentenv/netlog/bench/internal/party"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestItAnswersAsNetHTTPReadsIt(t *testing.T) {
+	certificate, _, err := party.SelfSigned()
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := Start(certificate)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer o.Close()
+	transport := &http.Transport{}
+	defer transport.CloseIdleConnections()
+	client := &http.Client{Transport: transport}
+	for _, test := range []struct {
+		method, path string
+		upload       int
+		status, size int
+		closes       bool
+	}{
+		{"GET", JSON, 0, 200, JSONBytes, false},
+		{"GET", Bytes + "0", 0, 200, 0, false},
+		{"GET", Bytes + "1000001", 0, 200, 1_000_001, false},
+		{"POST", Sink, 300_000, 204, 0, false},
+		{"GET", Once, 0, 200, JSONBytes, true},
+		{"GET", JSON, 0, 200, JSONBytes, false},
+	} {
+		req, err := http.NewRequest(test.method, "http://"+o.Plain+test.path, strings.NewReader(strings.Repeat("a", test.upload)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := client.Do(req)
+		if err != nil {
+			t.Fatalf("%s %s: %v", test.method, test.path, err)
+		}
+		body, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if err != nil || resp.StatusCode != test.status || len(body) != test.size || resp.Close != test.closes {
+			t.Errorf("%s %s: status %d, %d bytes, close %v, %v", test.method, test.path, resp.StatusCode, len(body), resp.Close, err)
+		}
+		if strings.HasPrefix(test.path, JSON) && !json.Valid(body) {
+			t.Errorf("%s is no JSON: %s", test.path, body)
+		}
+	}
+}

@@ -1,0 +1,122 @@
+// Command bench measures the proxy beside its peers and beside the floor, in
+// one run on one machine, and says which of the project's targets hold.
+//
+//	make bench                                   # all of it
+//	go run ./bench -only json,large -rounds 7
+//	go run ./bench -only json -parties ours -rounds 1 -profile /tmp/json
+//
+// Each party is a process of its own: agentenv-netlog as it is built, with its
+// log on; bench/floor, which ends TLS on both sides and copies bytes; goproxy
+// without a log and martian with its HAR log, in bench/peers. Every figure is
+// the median of some rounds in which the parties take turns, since a machine's
+// speed drifts. What counts is the processor's time of the party's process for
+// a request (/proc, so that this runs on Linux alone) as a ratio: throughput and
+// latencies depend on the load generator, which has the same processors.
+//
+// It is no test: it fails only when something can't be measured.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// options are the flags.
+type options struct {
+	rounds  int
+	only    string
+	parties string
+	seconds float64
+	entries int
+	profile string
+}
+
+func main() {
+	var o options
+	flag.IntVar(&o.rounds, "rounds", 5, "how often each party has its turn")
+	flag.StringVar(&o.only, "only", "", "measure these `workloads` alone, separated by commas: "+strings.Join(workloadNames(), ", "))
+	flag.StringVar(&o.parties, "parties", "", "measure these `parties` alone, separated by commas: ours, goproxy, martian, floor")
+	flag.Float64Var(&o.seconds, "seconds", 2, "how long each measurement is")
+	flag.IntVar(&o.entries, "entries", 0, "convert a log of `N` entries too (1000000 are some 4 GiB)")
+	flag.StringVar(&o.profile, "profile", "", "write profiles of our proxy to `PREFIX`-workload.cpu and .allocs; its figures are those of bench/ours then")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, o); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+// selected tells whether a list separated by commas names one; an empty list
+// names all.
+func selected(list, name string) bool {
+	if list == "" {
+		return true
+	}
+	for _, one := range strings.Split(list, ",") {
+		if one == name {
+			return true
+		}
+	}
+	return false
+}
+
+func run(ctx context.Context, o options) error {
+	for _, name := range strings.Split(o.only, ",") {
+		if name != "" && !selected(strings.Join(workloadNames(), ","), name) {
+			return fmt.Errorf("there is no workload %q", name)
+		}
+	}
+	dir, err := os.MkdirTemp("", "netlog-bench-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	if err := build(ctx, dir); err != nil {
+		return err
+	}
+	b, err := newBench(dir, o)
+	if err != nil {
+		return err
+	}
+	defer b.close()
+	var results results
+	for _, w := range workloads() {
+		if !selected(o.only, w.name) {
+			continue
+		}
+		rows, err := b.measure(ctx, w)
+		if err != nil {
+			return err
+		}
+		results.rows = append(results.rows, rows...)
+	}
+	if err := b.parts(ctx, &results); err != nil {
+		return err
+	}
+	results.print(os.Stdout)
+	return nil
+}
+
+// build makes every party's program in dir.
+func build(ctx context.Context, dir string) error {
+	began := time.Now()
+	c := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", dir+string(filepath.Separator),
+		"./cmd/agentenv-netlog", "./bench/ours", "./bench/floor", "./bench/peers/goproxy", "./bench/peers/martian")
+	c.Env = append(os.Environ(), "CGO_ENABLED=0")
+	c.Stdout, c.Stderr = os.Stderr, os.Stderr
+	if err := c.Run(); err != nil {
+		return fmt.Errorf("building the parties (run this in the module's folder): %w", err)
+	}
+	fmt.Fprintf(os.Stderr, "built in %v\n", time.Since(began).Round(time.Millisecond))
+	return nil
+}

@@ -1,0 +1,253 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/agentenv/netlog/bench/internal/load"
+	"github.com/agentenv/netlog/bench/internal/origin"
+	"github.com/agentenv/netlog/bench/internal/party"
+)
+
+// A bench holds the origin and what the parties need.
+type bench struct {
+	options
+	dir    string // the programs, the authority and what parties write
+	caDir  string
+	roots  string         // FILE of the origin's certificate
+	pool   *x509.CertPool // of the authority: what a decrypting proxy shows
+	origin *origin.Origin
+	runs   int // numbers the folders that parties write to
+}
+
+func newBench(dir string, o options) (*bench, error) {
+	b := &bench{options: o, dir: dir, caDir: filepath.Join(dir, "ca"), roots: filepath.Join(dir, "origin.pem")}
+	out, err := exec.Command(filepath.Join(dir, "agentenv-netlog"), "ca", "create", "--ca-dir", b.caDir).CombinedOutput()
+	if err != nil {
+		return nil, fmt.Errorf("making an authority: %w: %s", err, out)
+	}
+	authority, err := party.LoadAuthority(b.caDir)
+	if err != nil {
+		return nil, err
+	}
+	b.pool = x509.NewCertPool()
+	b.pool.AddCert(authority.Leaf)
+	certificate, pem, err := party.SelfSigned()
+	if err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(b.roots, pem, 0o600); err != nil {
+		return nil, err
+	}
+	b.origin, err = origin.Start(certificate)
+	return b, err
+}
+
+func (b *bench) close() { b.origin.Close() }
+
+// A sample is one measurement of one party, or the median of some.
+type sample struct {
+	user, system time.Duration // a request's share, or a GiB's
+	rate         float64       // requests a second
+	bytesRate    float64       // bytes a second
+	p50, p99     time.Duration
+	rss          int64 // bytes, at most
+	connection   int64 // bytes of an idle connection
+}
+
+func (s sample) cpu() time.Duration { return s.user + s.system }
+
+// A row is what is said of one party at one workload.
+type row struct {
+	workload workload
+	party    string
+	sample   sample
+	err      error // why it has no figures
+}
+
+// measure has every party serve w in turns.
+func (b *bench) measure(ctx context.Context, w workload) ([]row, error) {
+	rows := []row{}
+	for _, name := range w.parties {
+		if selected(b.options.parties, name) {
+			rows = append(rows, row{workload: w, party: name})
+		}
+	}
+	rounds := b.rounds
+	if w.idle {
+		rounds = min(rounds, 3) // memory hardly varies
+	}
+	samples := make([][]sample, len(rows)) // of each row
+	for round := range rounds {
+		for i := range rows {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			if rows[i].err != nil {
+				continue
+			}
+			fmt.Fprintf(os.Stderr, "\r\033[K%s, round %d of %d: %s", w.name, round+1, rounds, rows[i].party)
+			s, err := b.turn(ctx, w, rows[i].party)
+			if err != nil {
+				rows[i].err = err
+				continue
+			}
+			samples[i] = append(samples[i], s)
+		}
+	}
+	fmt.Fprint(os.Stderr, "\r\033[K")
+	for i := range rows {
+		if rows[i].err == nil {
+			rows[i].sample = median(samples[i])
+		}
+	}
+	return rows, nil
+}
+
+// turn starts a party anew, measures it and ends it.
+func (b *bench) turn(ctx context.Context, w workload, name string) (s sample, err error) {
+	p, err := b.startParty(w, name)
+	if err != nil {
+		return s, err
+	}
+	defer func() { err = errors.Join(err, p.stop(), os.RemoveAll(p.dir)) }()
+	c := w.load
+	c.Proxy = p.address
+	address := b.origin.Plain
+	if w.secure {
+		address = b.origin.TLS
+		c.TLS = &tls.Config{RootCAs: b.pool, ServerName: party.Host, NextProtos: []string{"http/1.1"}}
+	}
+	_, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return s, err
+	}
+	c.Authority = net.JoinHostPort(party.Host, port)
+	before, err := p.memory("VmRSS")
+	if err != nil {
+		return s, err
+	}
+	g, err := load.Dial(ctx, c)
+	if err != nil {
+		return s, err
+	}
+	defer g.Close()
+	if _, err := g.Run(ctx, w.warmUp); err != nil {
+		return s, err
+	}
+	if w.idle {
+		time.Sleep(settle)
+		now, err := p.memory("VmRSS")
+		return sample{rss: now, connection: (now - before) / int64(c.Connections)}, err
+	}
+	return b.figures(ctx, w, p, g)
+}
+
+// settle is how long a party may go on working, on a log for example, behind
+// its last answer.
+const settle = 200 * time.Millisecond
+
+// figures measures a party that is warm.
+func (b *bench) figures(ctx context.Context, w workload, p *process, g *load.Generator) (s sample, err error) {
+	time.Sleep(settle)
+	user, system, err := p.cpu()
+	if err != nil {
+		return s, err
+	}
+	r, err := g.Run(ctx, time.Duration(b.seconds*float64(time.Second)))
+	if err != nil {
+		return s, err
+	}
+	time.Sleep(settle)
+	userNow, systemNow, err := p.cpu()
+	if err != nil {
+		return s, err
+	}
+	units := float64(r.Requests)
+	if w.perGiB {
+		units = float64(r.Bytes) / (1 << 30)
+	}
+	s.user = time.Duration(float64(userNow-user) / units)
+	s.system = time.Duration(float64(systemNow-system) / units)
+	s.rate = float64(r.Requests) / r.Took.Seconds()
+	s.bytesRate = float64(r.Bytes) / r.Took.Seconds()
+	s.p50, s.p99 = r.P50, r.P99
+	s.rss, err = p.memory("VmHWM")
+	return s, err
+}
+
+// startParty starts a party with a folder of its own to write to.
+func (b *bench) startParty(w workload, name string) (*process, error) {
+	b.runs++
+	dir := filepath.Join(b.dir, fmt.Sprintf("run-%d", b.runs))
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return nil, err
+	}
+	p, err := start(b.command(w, name, dir))
+	if err != nil {
+		return nil, err
+	}
+	p.dir = dir
+	return p, nil
+}
+
+// command is a party's program and its arguments.
+func (b *bench) command(w workload, name, dir string) (program string, args []string) {
+	if name == "ours" && b.profile == "" {
+		args := []string{"proxy", "--listen", "127.0.0.1:0", "--log", filepath.Join(dir, "network.jsonl"),
+			"--drain", "0s", "--ca-dir", b.caDir, "--upstream-ca", b.roots}
+		if w.tunnel {
+			args = append(args, "--tunnel", party.Host)
+		}
+		return filepath.Join(b.dir, "agentenv-netlog"), args
+	}
+	args = []string{"-ca-dir", b.caDir, "-upstream-ca", b.roots}
+	if name == "ours" {
+		args = append(args, "-dir", dir, "-profile", b.profile+"-"+w.name)
+	}
+	if w.tunnel {
+		args = append(args, "-tunnel")
+	}
+	return filepath.Join(b.dir, name), args
+}
+
+// median is that of each figure by itself.
+func median(samples []sample) sample {
+	if len(samples) == 0 {
+		return sample{}
+	}
+	m := samples[0]
+	m.user = middle(samples, func(s sample) time.Duration { return s.user })
+	m.system = middle(samples, func(s sample) time.Duration { return s.system })
+	m.rate = middle(samples, func(s sample) float64 { return s.rate })
+	m.bytesRate = middle(samples, func(s sample) float64 { return s.bytesRate })
+	m.p50 = middle(samples, func(s sample) time.Duration { return s.p50 })
+	m.p99 = middle(samples, func(s sample) time.Duration { return s.p99 })
+	m.rss = middle(samples, func(s sample) int64 { return s.rss })
+	m.connection = middle(samples, func(s sample) int64 { return s.connection })
+	return m
+}
+
+// middle is the median of one figure; of an even number the mean of the two in
+// the middle.
+func middle[T time.Duration | float64 | int64](samples []sample, figure func(sample) T) T {
+	all := make([]T, len(samples))
+	for i, s := range samples {
+		all[i] = figure(s)
+	}
+	slices.Sort(all)
+	half := len(all) / 2
+	if len(all)%2 == 0 {
+		return (all[half-1] + all[half]) / 2
+	}
+	return all[half]
+}

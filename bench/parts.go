@@ -1,0 +1,177 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/agentenv/netlog/netlog"
+)
+
+// A part is a figure of a piece of work that is no proxying.
+type part struct {
+	name  string
+	about string
+	took  time.Duration // of the whole process, or of one exchange
+	cpu   time.Duration
+	rss   int64   // bytes, at most
+	rate  float64 // bytes of log a second
+	alloc float64 // allocations of one exchange
+}
+
+// The log of the HAR's targets: what a crawl of a shop left, and how large the
+// kept bodies are in that and in the log of a million.
+const (
+	crawlEntries = 1441
+	crawlBody    = 4 << 10
+	longBody     = 2 << 10
+	longLog      = 100_000 // entries from which on a log's speed tells
+)
+
+// parts measures those that are selected.
+func (b *bench) parts(ctx context.Context, r *results) error {
+	log := filepath.Join(b.dir, "crawl.jsonl")
+	if selected(b.only, nameHAR) || selected(b.only, nameStart) {
+		if err := writeLog(log, crawlEntries, crawlBody); err != nil {
+			return err
+		}
+	}
+	if selected(b.only, nameStart) {
+		p, err := b.startUp(ctx, log)
+		if err != nil {
+			return err
+		}
+		r.parts = append(r.parts, p)
+	}
+	if selected(b.only, nameLines) {
+		p, err := b.lines()
+		if err != nil {
+			return err
+		}
+		r.parts = append(r.parts, p)
+	}
+	if !selected(b.only, nameHAR) {
+		return nil
+	}
+	p, err := b.convert(ctx, log, crawlEntries)
+	if err != nil {
+		return err
+	}
+	r.parts = append(r.parts, p)
+	if b.entries <= 0 {
+		return nil
+	}
+	log = filepath.Join(b.dir, "long.jsonl")
+	if err := writeLog(log, b.entries, longBody); err != nil {
+		return err
+	}
+	if p, err = b.convert(ctx, log, b.entries); err != nil {
+		return err
+	}
+	r.parts = append(r.parts, p)
+	return nil
+}
+
+// startUp is from starting the proxy until it listens, with an authority and a log.
+func (b *bench) startUp(ctx context.Context, log string) (part, error) {
+	took := make([]time.Duration, b.rounds)
+	for i := range took {
+		if err := ctx.Err(); err != nil {
+			return part{}, err
+		}
+		p, err := start(filepath.Join(b.dir, "agentenv-netlog"), []string{"proxy", "--listen", "127.0.0.1:0", "--log", log,
+			"--ca-dir", b.caDir, "--upstream-ca", b.roots})
+		if err != nil {
+			return part{}, err
+		}
+		took[i] = p.ready
+		if err := p.stop(); err != nil {
+			return part{}, err
+		}
+	}
+	return part{name: nameStart, about: "from the proxy's start until it listens", took: middleOf(took)}, nil
+}
+
+// lines is what encoding and writing the lines of an exchange takes, in this
+// process.
+func (b *bench) lines() (part, error) {
+	const exchanges = 50_000
+	path := filepath.Join(b.dir, "lines.jsonl")
+	defer os.Remove(path)
+	p := part{name: nameLines, about: "the lines of an exchange with 4 KiB kept, encoded and written"}
+	w, err := netlog.OpenWriter(netlog.WriterConfig{
+		Path: path, Program: "bench", Mode: "proxy",
+		Limits: netlog.Limits{RequestBody: 10 * mib, ResponseBody: mib, Types: "text"},
+	})
+	if err != nil {
+		return p, err
+	}
+	open, end := exchange(1, 4<<10, time.Now())
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	cpuBefore, began := ownCPU(), time.Now()
+	for range exchanges {
+		w.End(w.Open(open), end)
+	}
+	err = w.Close()
+	runtime.ReadMemStats(&after)
+	p.cpu = (ownCPU() - cpuBefore) / exchanges
+	p.took = time.Since(began) / exchanges
+	p.alloc = float64(after.Mallocs-before.Mallocs) / exchanges
+	return p, err
+}
+
+// ownCPU is the processors' time that this process has taken.
+func ownCPU() time.Duration {
+	var u syscall.Rusage
+	syscall.Getrusage(syscall.RUSAGE_SELF, &u)
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// convert turns a log into a HAR by the command, in rounds.
+func (b *bench) convert(ctx context.Context, log string, entries int) (part, error) {
+	p := part{name: nameHAR, about: fmt.Sprintf("a log of %d entries turned into a HAR, whole process", entries)}
+	info, err := os.Stat(log)
+	if err != nil {
+		return p, err
+	}
+	rounds := b.rounds
+	if entries >= longLog {
+		rounds = 1
+	}
+	har := filepath.Join(b.dir, "network.har")
+	defer os.Remove(har)
+	var took, cpu []time.Duration
+	for range rounds {
+		c := exec.CommandContext(ctx, filepath.Join(b.dir, "agentenv-netlog"), "har", log, "-o", har)
+		began := time.Now()
+		if out, err := c.CombinedOutput(); err != nil {
+			return p, fmt.Errorf("converting: %w: %s", err, out)
+		}
+		took = append(took, time.Since(began))
+		cpu = append(cpu, c.ProcessState.UserTime()+c.ProcessState.SystemTime())
+		usage, ok := c.ProcessState.SysUsage().(*syscall.Rusage)
+		if !ok {
+			return p, errors.New("the system does not say what a process has used")
+		}
+		p.rss = max(p.rss, usage.Maxrss<<10)
+	}
+	p.took, p.cpu = middleOf(took), middleOf(cpu)
+	p.rate = float64(info.Size()) / p.took.Seconds()
+	if entries >= longLog {
+		p.name = nameLongHAR
+	}
+	return p, nil
+}
+
+func middleOf(d []time.Duration) time.Duration {
+	d = slices.Sorted(slices.Values(d))
+	return d[len(d)/2]
+}

@@ -1,0 +1,13 @@
+package main
+
+import (
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/agentenv/netlog/bench/internal/partytest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestItServesWhatItIsMeasuredAt(t *testing.T) { partytest.Run(t, serve) }

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// A process is a proxy that runs.
+type process struct {
+	cmd     *exec.Cmd
+	address string        // where it listens
+	ready   time.Duration // from its start until it says so
+	drained chan struct{} // closed when its standard error has ended
+	dir     string        // what it may write to
+}
+
+// start runs a program that says "listening on ADDRESS" on its standard error.
+func start(path string, args []string) (*process, error) {
+	p := &process{cmd: exec.Command(path, args...), drained: make(chan struct{})}
+	stderr, err := p.cmd.StderrPipe()
+	if err != nil {
+		return nil, err
+	}
+	began := time.Now()
+	if err := p.cmd.Start(); err != nil {
+		return nil, err
+	}
+	lines := bufio.NewReader(stderr)
+	var said strings.Builder
+	for p.address == "" {
+		line, err := lines.ReadString('\n')
+		said.WriteString(line)
+		if err != nil {
+			p.cmd.Wait()
+			return nil, fmt.Errorf("%s did not start: %s", path, strings.TrimSpace(said.String()))
+		}
+		if rest, ok := strings.CutPrefix(line, "listening on "); ok {
+			p.address = strings.TrimSpace(rest)
+			p.ready = time.Since(began)
+		}
+	}
+	go func() {
+		defer close(p.drained)
+		io.Copy(io.Discard, lines)
+	}()
+	return p, nil
+}
+
+// grace is how long a process may take to end.
+const grace = 15 * time.Second
+
+// stop ends the process; one that does not end is killed, which is an error.
+func (p *process) stop() error {
+	p.cmd.Process.Signal(syscall.SIGTERM)
+	timer := time.AfterFunc(grace, func() { p.cmd.Process.Kill() })
+	<-p.drained
+	err := p.cmd.Wait()
+	if !timer.Stop() {
+		return fmt.Errorf("%s did not end in %v", p.cmd.Path, grace)
+	}
+	return err
+}
+
+// cpu is the processors' time that the process has taken so far.
+func (p *process) cpu() (user, system time.Duration, err error) {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
+	if err != nil {
+		return 0, 0, err
+	}
+	// The name, in parentheses, may hold anything; utime and stime are the 12th and 13th fields behind it (proc(5)).
+	fields := bytes.Fields(b[bytes.LastIndexByte(b, ')')+1:])
+	if len(fields) < 13 {
+		return 0, 0, errors.New("/proc/PID/stat is too short")
+	}
+	ticks := func(field []byte) time.Duration {
+		n, convErr := strconv.ParseInt(string(field), 10, 64)
+		err = errors.Join(err, convErr)
+		return time.Duration(n) * (time.Second / 100) // USER_HZ is 100 on every architecture of Go's
+	}
+	user, system = ticks(fields[11]), ticks(fields[12])
+	return user, system, err
+}
+
+// memory is a figure of /proc/PID/status in bytes: "VmRSS" is what is resident,
+// "VmHWM" the most that ever was.
+func (p *process) memory(figure string) (int64, error) {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
+	if err != nil {
+		return 0, err
+	}
+	_, rest, _ := strings.Cut(string(b), figure+":")
+	line, _, _ := strings.Cut(rest, "\n")
+	kib, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(line), " kB"), 10, 64)
+	return kib << 10, err
+}

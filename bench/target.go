@@ -1,0 +1,86 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"time"
+)
+
+// A target is what a figure must reach.
+type target struct {
+	what  string
+	least bool // the figure is to be limit or more, else limit or less
+	limit float64
+	unit  string // behind the figure; "×" for a ratio
+	value func(*results) (float64, bool)
+}
+
+// targets are those of what is built.
+func targets() []target {
+	cpu := func(workload, other string) func(*results) (float64, bool) {
+		return func(r *results) (float64, bool) { return r.cpuRatio(workload, other) }
+	}
+	of := func(workload string, figure func(sample) float64) func(*results) (float64, bool) {
+		return func(r *results) (float64, bool) {
+			one, ok := r.row(workload, "ours")
+			return figure(one.sample), ok
+		}
+	}
+	partOf := func(name string, figure func(part) float64) func(*results) (float64, bool) {
+		return func(r *results) (float64, bool) {
+			one, ok := r.part(name)
+			return figure(one), ok
+		}
+	}
+	rss := func(s sample) float64 { return float64(s.rss) / mib }
+	milliseconds := func(p part) float64 { return float64(p.took) / float64(time.Millisecond) }
+	return []target{
+		{"json: CPU of a request over goproxy's", false, 0.75, "×", cpu("json", "goproxy")},
+		{"json: CPU of a request over the floor's", false, 1.8, "×", cpu("json", "floor")},
+		{"connect: CPU of a request over goproxy's", false, 0.75, "×", cpu("connect", "goproxy")},
+		{"connect: CPU of a request over the floor's", false, 1.15, "×", cpu("connect", "floor")},
+		{"large: CPU over the floor's", false, 1.35, "×", cpu("large", "floor")},
+		{"large: throughput over the floor's", true, 0.85, "×", func(r *results) (float64, bool) {
+			return r.ratio("large", "floor", func(s sample) float64 { return s.bytesRate })
+		}},
+		{"large: peak RSS", false, 64, "MiB", of("large", rss)},
+		{"plain: CPU of a request over goproxy's", false, 0.7, "×", cpu("plain", "goproxy")},
+		{"tunnel: CPU over that of a bare splice(2) relay", false, 1.05, "×", cpu("tunnel", "floor")},
+		{"upload: peak RSS", false, 400, "MiB", of("upload", rss)},
+		{"idle: memory of a connection", false, 60, "KiB", of("idle", func(s sample) float64 { return float64(s.connection) / (1 << 10) })},
+		{"lines: CPU of an exchange", false, 8, "µs", partOf(nameLines, func(p part) float64 { return float64(p.cpu) / float64(time.Microsecond) })},
+		{"lines: allocations of an exchange", false, 6, "", partOf(nameLines, func(p part) float64 { return p.alloc })},
+		{"start: until it listens", false, 80, "ms", partOf(nameStart, milliseconds)},
+		{"har: 1,441 entries", false, 50, "ms", partOf(nameHAR, milliseconds)},
+		{"har, long: log a second", true, 120, "MiB", partOf(nameLongHAR, func(p part) float64 { return p.rate / mib })},
+		{"har, long: peak RSS", false, 160, "MiB", partOf(nameLongHAR, func(p part) float64 { return float64(p.rss) / mib })},
+	}
+}
+
+// printTargets says of each target whose figure was measured whether it holds.
+func (r *results) printTargets(w io.Writer) {
+	header := "\ntargets:\n"
+	for _, t := range targets() {
+		v, ok := t.value(r)
+		if !ok {
+			continue
+		}
+		fmt.Fprint(w, header)
+		header = ""
+		verdict, sign := "MISSED", "≤"
+		if t.least {
+			sign = "≥"
+		}
+		if t.holds(v) {
+			verdict = "holds"
+		}
+		fmt.Fprintf(w, "  %-6s  %s: %.3g %s (%s %g)\n", verdict, t.what, v, t.unit, sign, t.limit)
+	}
+}
+
+func (t target) holds(v float64) bool {
+	if t.least {
+		return v >= t.limit
+	}
+	return v <= t.limit
+}

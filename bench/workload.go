@@ -1,0 +1,75 @@
+package main
+
+import (
+	"time"
+
+	"github.com/agentenv/netlog/bench/internal/load"
+	"github.com/agentenv/netlog/bench/internal/origin"
+)
+
+const (
+	mib   = 1 << 20
+	large = 100 * mib
+)
+
+// A workload is one way to use a proxy.
+type workload struct {
+	name    string
+	about   string
+	load    load.Config // without addresses
+	secure  bool        // the origin's TLS, which the proxy decrypts
+	tunnel  bool        // every CONNECT is relayed undecrypted
+	parties []string    // in the order of their turns
+	idle    bool        // nothing is sent: what counts is the memory of a connection
+	perGiB  bool        // the cost is of a GiB, not of a request
+	warmUp  time.Duration
+}
+
+// workloads are all of them. Martian is left out where its HAR log, which holds
+// every body, would take the machine's memory.
+func workloads() []workload {
+	all := []string{"ours", "goproxy", "martian", "floor"}
+	most := []string{"ours", "goproxy", "floor"}
+	const short = 300 * time.Millisecond
+	return []workload{
+		{
+			name: "json", about: "1.5 KB of JSON over 32 kept-alive TLS connections",
+			load: load.Config{Target: origin.JSON, Tunnel: true, Connections: 32}, secure: true, parties: all, warmUp: short,
+		}, {
+			name: "connect", about: "a new connection and TLS handshakes for each request, 8 at a time",
+			load: load.Config{Target: origin.Once, Tunnel: true, Connections: 8, Fresh: true}, secure: true, parties: all, warmUp: short,
+		}, {
+			name: "large", about: "100 MiB answers over TLS, 4 at a time",
+			load: load.Config{Target: origin.Bytes + "104857600", Tunnel: true, Connections: 4}, secure: true, parties: most,
+		}, {
+			name: "plain", about: "1.5 KB of JSON over 32 kept-alive http:// connections",
+			load: load.Config{Target: origin.JSON, Connections: 32}, parties: []string{"ours", "goproxy", "martian"}, warmUp: short,
+		}, {
+			name: "tunnel", about: "100 MiB answers through 4 undecrypted tunnels",
+			load: load.Config{Target: origin.Bytes + "104857600", Tunnel: true, Connections: 4}, tunnel: true, perGiB: true, parties: most,
+		}, {
+			name: "upload", about: "uploads of 20 MiB over TLS, 64 at a time",
+			load: load.Config{Target: origin.Sink, Upload: 20 * mib, Tunnel: true, Connections: 64}, secure: true, parties: most,
+		}, {
+			name: "idle", about: "1,000 connections that have had one exchange",
+			load: load.Config{Target: origin.JSON, Tunnel: true, Connections: 1000}, secure: true, idle: true, parties: most,
+		},
+	}
+}
+
+// The workloads that are no proxying.
+const (
+	nameStart = "start"
+	nameLines = "lines"
+	nameHAR   = "har"
+
+	nameLongHAR = "har, long" // of nameHAR, with -entries
+)
+
+func workloadNames() []string {
+	var names []string
+	for _, w := range workloads() {
+		names = append(names, w.name)
+	}
+	return append(names, nameStart, nameLines, nameHAR)
+}

@@ -186,3 +186,19 @@ func BenchmarkTraffic(b *testing.B) {
 	report()
 	b.ReportMetric(float64(w.Stats().Writes)/float64(b.N), "writes/op")
 }
+
+// BenchmarkOpenWriter goes on with a log of 256 MiB.
+func BenchmarkOpenWriter(b *testing.B) {
+	path := benchLog(b, 256<<20)
+	for b.Loop() {
+		w, err := OpenWriter(WriterConfig{Path: path, Sync: SyncNever})
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.StopTimer()
+		if err := w.Close(); err != nil {
+			b.Fatal(err)
+		}
+		b.StartTimer()
+	}
+}

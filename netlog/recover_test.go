@@ -313,3 +313,38 @@ func TestFollowWhileWriting(t *testing.T) {
 	}
 	netlogtest.Validate(t, path)
 }
+
+// TestEveryEvent writes a socket's lines.
+func TestEveryEvent(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "network.jsonl")
+	w := openWriter(t, path)
+	o, e := someOpen(), someEnd("")
+	o.Time = time.Now()
+	e.Response.Status, e.Response.Body = 101, nil
+	id := w.Open(o)
+	w.Answer(id, &netlog.Answer{Response: e.Response})
+	w.Message(id, &netlog.Message{Dir: "send", Opcode: 1, Size: new(int64(5)), WireSize: 5, Frames: 1, Text: new("h\xc3\xa9l\n")})
+	w.Message(id, &netlog.Message{Dir: "receive", Opcode: 2, WireSize: 9, Frames: 2, Base64: bytes.Repeat([]byte{7}, 100_000), More: true})
+	e.WebSocket = &netlog.WebSocket{
+		Sent:     netlog.Frames{Messages: 1, Bytes: 5, Frames: 1},
+		Received: netlog.Frames{Messages: 1, Bytes: 9, Frames: 2, Control: 1},
+		Close:    &netlog.Close{Code: 1000, By: "server"},
+	}
+	e.Time = time.Now()
+	e.Timings = netlog.NoTimings(e.Time.Sub(o.Time).Microseconds())
+	w.End(id, e)
+	closeWriter(t, w)
+	lines := netlogtest.Validate(t, path)
+	if len(lines) != 6 {
+		t.Fatalf("%d lines, want 6", len(lines))
+	}
+	if a := lines[2].Answer; a == nil || a.Response.Status != 101 {
+		t.Errorf("the answer is %+v", lines[2])
+	}
+	if m := lines[3].Message; m == nil || *m.Text != "h\u00e9l\n" || *m.Size != 5 || m.Frames != 1 {
+		t.Errorf("the first message is %+v", m)
+	}
+	if m := lines[4].Message; m == nil || len(m.Base64) != 100_000 || !m.More || m.Size != nil {
+		t.Errorf("the second message is %+v", m)
+	}
+}

@@ -213,11 +213,11 @@ func (c *client) refuseHead(err error) {
 
 // blame is the origin of a request that is turned down for its head.
 func (c *client) blame() *origin {
-	switch {
-	case c.origin != nil:
+	if c.origin != nil {
 		return c.origin
-	case c.target.Host != "" && c.target.Scheme != "":
-		return &origin{scheme: c.target.Scheme, host: c.target.Host, port: c.target.Port, via: c.p.way(netlog.ViaPlain)}
+	}
+	if host, err := canonical(c.target.Host); err == nil && host != "" && c.target.Scheme != "" {
+		return &origin{scheme: c.target.Scheme, host: host, port: c.target.Port, via: c.p.way(netlog.ViaPlain)}
 	}
 	o := &origin{scheme: "http", port: 80, host: "invalid", via: c.p.way(netlog.ViaPlain)}
 	if addr, err := netip.ParseAddrPort(c.tcp.LocalAddr().String()); err == nil {

@@ -42,6 +42,7 @@ var mayImport = map[string][]string{
 	"cmd/internal":        {},
 	"cmd/internal/api":    {"netlog", "har", "capture"},
 	"e2e":                 {},
+	"e2e/battery":         {"netlog", "proxy"},
 	"bench":               {"netlog", "ca", "proxy"},
 }
 

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/agentenv/netlog/netlog"
 )
 
 // answers are those whose heads and bodies have to pass.
@@ -133,7 +131,7 @@ func untilClose() []Case {
 				t.answer(head + "hello")
 				t.sees(sees + "hello")
 				t.serverEnds()
-				t.next()
+				t.s = nil
 				t.again()
 			},
 			log: []entry{{method: "GET", url: "{o}/", status: 200, received: "hello"}, got()},
@@ -247,6 +245,7 @@ func (t *talk) resets() {
 // unreadables are answers that are no HTTP/1: they pass as they came, until the
 // server closes.
 func unreadables() []Case {
+	const hint = "HTTP/1.1 103 Early Hints\r\nLink: <a>\r\n\r\n"
 	var cases []Case
 	for name, answer := range map[string]string{
 		"HTTP/0.9":                         "<html>old</html>",
@@ -276,7 +275,7 @@ func unreadables() []Case {
 		"empty length":                     "HTTP/1.1 200 OK\r\nContent-Length:\r\n\r\nhello",
 		"nothing but an LF":                "\n",
 		"five empty lines":                 "\r\n\r\n\r\n\r\n\r\nHTTP/1.1 200 OK\r\n\r\n",
-		"bad answer behind a 103":          "HTTP/1.1 103 Early Hints\r\nLink: <a>\r\n\r\nHTTP/1.1 abc\r\n\r\n",
+		"bad answer behind a 103":          hint + "HTTP/1.1 abc\r\n\r\n",
 		"connection options without bound": "HTTP/1.1 200 OK\r\nConnection: " + strings.Repeat("a,", 40) + "\r\n\r\n",
 	} {
 		cases = append(cases, Case{
@@ -291,12 +290,7 @@ func unreadables() []Case {
 				t.finishes()
 				t.browserEnds(clean)
 			},
-			log: []entry{{method: "GET", url: "{o}/", unparsed: true, check: func(_ *netlog.Open, e *netlog.End) error {
-				if e.Response != nil {
-					return fmt.Errorf("it has the response %+v", e.Response)
-				}
-				return nil
-			}}},
+			log: []entry{{method: "GET", url: "{o}/", unparsed: true, received: strings.TrimPrefix(answer, hint) + "and on"}},
 		})
 	}
 	slices.SortFunc(cases, func(a, b Case) int { return strings.Compare(a.Name, b.Name) })

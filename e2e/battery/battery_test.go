@@ -1,14 +1,25 @@
 package battery
 
 import (
+	"flag"
 	"runtime"
 	"strings"
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"github.com/agentenv/netlog/netlog/netlogtest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// Most cases wait most of the time, so more of them run at once than there are
+// processors.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if err := flag.Set("test.parallel", "24"); err != nil {
+		panic(err)
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // Every case, on every leg, through our proxy.
 func TestOurs(t *testing.T) {
@@ -18,8 +29,9 @@ func TestOurs(t *testing.T) {
 				t.Parallel()
 				o := Options{Dir: t.TempDir()}
 				if err := c.Run(Ours(), leg, o); err != nil {
-					t.Errorf("%v\nthe log:\n%s", err, clip(o.Dump()))
+					t.Fatalf("%v\nthe log:\n%s", err, clip(o.Dump()))
 				}
+				netlogtest.Validate(t, o.LogPath())
 			})
 		}
 	}

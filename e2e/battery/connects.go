@@ -364,9 +364,10 @@ func tunnels() []Case {
 			t.gets("early" + every)
 			t.answer("down")
 			t.sees("down")
-			t.hangsUp()
-			t.serverEnds()
-			t.browserLeft()
+			t.finishes()
+			t.browserEnds(clean)
+			t.finishesSending()
+			t.serverEnds(clean)
 		}, log: []entry{entered("early"+every, "down")}},
 		{Name: "a MiB each way at once", talk: func(t *talk) {
 			t.connect("origin.test:80")
@@ -431,8 +432,10 @@ func tunnels() []Case {
 		{Name: "TLS, whose names the log has", talk: func(t *talk) {
 			t.secure("origin.test:443", "origin.test")
 			t.exchange("origin.test")
-			t.hangsUp()
-			t.browserLeft()
+			t.finishesSending()
+			t.serverEnds(clean)
+			t.finishes()
+			t.browserEnds(clean)
 		}, log: []entry{{tunnel: "origin.test:443", via: netlog.ViaTunnel, anyBytes: true, check: func(_ *netlog.Open, e *netlog.End) error {
 			if u := e.Tunnel; u.SNI != "origin.test" || strings.Join(u.ALPN, " ") != "http/1.1" || u.TLSVersion != "TLS 1.3" {
 				return fmt.Errorf("the tunnel is %+v", u)
@@ -462,13 +465,14 @@ func (t *talk) hello(sni string, send func(flight string)) error {
 	if t.err != nil {
 		return t.err
 	}
+	t.b.wait()
 	tape := &tape{Conn: t.b.Conn}
 	first := &firstFlight{Conn: &buffered{tape, t.b.br}, send: send}
 	session := tls.Client(first, &tls.Config{ServerName: sni, RootCAs: t.authority.pool, NextProtos: []string{"http/1.1"}})
 	if err := session.Handshake(); err != nil {
 		return fmt.Errorf("the handshake: %w", err)
 	}
-	t.b = newParty("the browser", session, tape)
+	t.b = newParty("the browser", session, tape, t.o.Patience)
 	t.sessions = append(t.sessions, t.b)
 	return nil
 }

@@ -25,7 +25,7 @@ type entry struct {
 	failed         string     // "phase code"; anyFailure: whichever
 	refused        string     // "code status"
 	broken         bool       // the answer is not complete
-	unparsed       bool
+	unparsed       bool       // an answer without a status, of which all is received
 
 	// check looks at the rest.
 	check func(*netlog.Open, *netlog.End) error
@@ -44,12 +44,12 @@ func (e entry) String() string {
 	} else {
 		fmt.Fprintf(&b, "exchange %s %s %s", e.via, e.method, e.url)
 	}
-	if e.status != 0 {
+	if e.status != 0 || e.unparsed {
 		fmt.Fprintf(&b, " %d", e.status)
 	}
 	if !e.anyBytes {
 		b.WriteString(" sent " + sent)
-		if e.tunnel != "" || e.status != 0 {
+		if e.tunnel != "" || e.status != 0 || e.unparsed {
 			b.WriteString(" received " + received)
 		}
 	}

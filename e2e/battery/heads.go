@@ -73,7 +73,7 @@ func longAnswerHeads() []Case {
 				t.finishes()
 				t.browserEnds(clean)
 			},
-			log: []entry{{method: "GET", url: "{o}/", unparsed: true}},
+			log: []entry{{method: "GET", url: "{o}/", unparsed: true, received: answer}},
 		}
 	}
 	return []Case{

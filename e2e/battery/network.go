@@ -59,14 +59,14 @@ func (n *network) serve(l net.Listener, secure bool) {
 		n.mu.Unlock()
 		conn.SetDeadline(time.Now().Add(n.patience))
 		if !secure || n.raw.Load() {
-			n.conns <- newParty("the server", conn, nil)
+			n.conns <- newParty("the server", conn, nil, n.patience)
 			continue
 		}
 		n.running.Go(func() {
 			tape := &tape{Conn: conn}
 			session := tls.Server(tape, &tls.Config{GetCertificate: n.certificate, NextProtos: []string{"http/1.1"}})
 			if session.Handshake() == nil {
-				n.conns <- newParty("the server", session, tape)
+				n.conns <- newParty("the server", session, tape, n.patience)
 			}
 		})
 	}

@@ -18,13 +18,17 @@ import (
 type party struct {
 	name string // for errors
 	net.Conn
-	br   *bufio.Reader
-	tape *tape // below a TLS session; nil in the clear
+	br       *bufio.Reader
+	tape     *tape         // below a TLS session; nil in the clear
+	patience time.Duration // how long anything may take
 }
 
-func newParty(name string, conn net.Conn, t *tape) *party {
-	return &party{name: name, Conn: conn, br: bufio.NewReaderSize(conn, 64<<10), tape: t}
+func newParty(name string, conn net.Conn, t *tape, patience time.Duration) *party {
+	return &party{name: name, Conn: conn, br: bufio.NewReaderSize(conn, 16<<10), tape: t, patience: patience}
 }
+
+// wait begins the time that the next thing may take.
+func (p *party) wait() { p.SetDeadline(time.Now().Add(p.patience)) }
 
 // tcp is the connection below.
 func (p *party) tcp() *net.TCPConn {
@@ -36,10 +40,14 @@ func (p *party) tcp() *net.TCPConn {
 }
 
 // send writes s. That it could not be is the reader's to find.
-func (p *party) send(s string) { io.WriteString(p.Conn, s) }
+func (p *party) send(s string) {
+	p.wait()
+	io.WriteString(p.Conn, s)
+}
 
 // sendBytewise writes each byte of s on its own.
 func (p *party) sendBytewise(s string) {
+	p.wait()
 	for i := range len(s) {
 		if _, err := io.WriteString(p.Conn, s[i:i+1]); err != nil {
 			return
@@ -49,17 +57,18 @@ func (p *party) sendBytewise(s string) {
 
 // expect reads exactly want, and stops at the first byte that differs.
 func (p *party) expect(want string) error {
-	var got []byte
-	for len(got) < len(want) {
+	p.wait()
+	n := 0
+	for n < len(want) {
 		if _, err := p.br.Peek(1); err != nil {
-			return fmt.Errorf("%s got %s and %v, and was to get %s", p.name, clip(string(got)), err, clip(want))
+			return fmt.Errorf("%s got %s and %v, and was to get %s", p.name, clip(want[:n]), err, clip(want))
 		}
-		piece, _ := p.br.Peek(min(p.br.Buffered(), len(want)-len(got)))
-		got = append(got, piece...)
+		piece, _ := p.br.Peek(min(p.br.Buffered(), len(want)-n))
+		if string(piece) != want[n:n+len(piece)] {
+			return fmt.Errorf("%s got %s and was to get %s", p.name, clip(want[:n]+string(piece)), clip(want))
+		}
+		n += len(piece)
 		p.br.Discard(len(piece))
-		if want[:len(got)] != string(got) {
-			return fmt.Errorf("%s got %s and was to get %s", p.name, clip(string(got)), clip(want))
-		}
 	}
 	return nil
 }
@@ -75,6 +84,7 @@ func clip(s string) string {
 
 // head reads up to and with a blank line.
 func (p *party) head() (string, error) {
+	p.wait()
 	var head []byte
 	for !bytes.HasSuffix(head, []byte("\r\n\r\n")) {
 		line, err := p.br.ReadSlice('\n')
@@ -103,6 +113,7 @@ func (e end) String() string {
 
 // rest reads what is left and says how it ended.
 func (p *party) rest() (string, end) {
+	p.wait()
 	b, err := io.ReadAll(p.br)
 	switch {
 	case err == nil && p.tape != nil && !p.tape.closed():
@@ -184,12 +195,13 @@ func (t *tape) closed() bool {
 
 // handshake speaks TLS over p as a browser does.
 func (p *party) handshake(a *authority, sni string, alpn ...string) (*party, error) {
+	p.wait()
 	t := &tape{Conn: p.Conn}
 	session := tls.Client(&buffered{t, p.br}, &tls.Config{ServerName: sni, RootCAs: a.pool, NextProtos: alpn})
 	if err := session.Handshake(); err != nil {
 		return nil, fmt.Errorf("%s's handshake for %q: %w", p.name, sni, err)
 	}
-	return newParty(p.name, session, t), nil
+	return newParty(p.name, session, t, p.patience), nil
 }
 
 // A buffered connection is read through what a party has read ahead.

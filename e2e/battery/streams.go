@@ -138,6 +138,7 @@ func (t *talk) takes(p *party, n int64, sum string) {
 	if t.err != nil {
 		return
 	}
+	p.wait()
 	digest := sha256.New()
 	got, err := io.CopyN(digest, p.br, n)
 	if s := hex.EncodeToString(digest.Sum(nil)); s != sum {

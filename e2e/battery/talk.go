@@ -70,8 +70,7 @@ func (t *talk) dial() *party {
 		t.check(err)
 		return nil
 	}
-	conn.SetDeadline(time.Now().Add(t.o.Patience))
-	p := newParty("the browser", conn, nil)
+	p := newParty("the browser", conn, nil, t.o.Patience)
 	t.parties = append(t.parties, p)
 	return p
 }
@@ -272,7 +271,7 @@ func (t *talk) page(want int, mark string) {
 	if got != strconv.Itoa(want) || !strings.Contains(head, "\r\nX-Agentenv-Proxy: "+mark) {
 		t.fail("the browser got %s (%v), and was to get our %d", clip(text), end, want)
 	}
-	if strings.Count(text, "HTTP/1.1 ") != 1 || end != clean {
+	if !strings.HasSuffix(text, "</p>\n") || strings.Count(text, "<p>") != 1 || end != clean {
 		t.fail("behind our %d the browser got %s and %v", want, clip(text), end)
 	}
 }

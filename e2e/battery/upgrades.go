@@ -70,10 +70,9 @@ func upgrades() []Case {
 				t.sees(switched + "hello")
 				t.gets("early")
 				t.finishes()
-				t.browserEnds()
-				t.hangsUp()
-				t.serverEnds()
-				t.browserLeft()
+				t.browserEnds(clean)
+				t.finishesSending()
+				t.serverEnds(clean)
 			},
 			log: []entry{entered},
 		},
@@ -110,9 +109,9 @@ func upgrades() []Case {
 				t.sees(switched)
 				passes(t)
 				t.resets()
-				t.browserEnds()
+				t.browserEnds(reset)
 			},
-			log: []entry{{method: "POST", url: "{o}/", status: 101, sent: "hello", broken: true, failed: "receive reset"}},
+			log: []entry{{method: "POST", url: "{o}/", status: 101, sent: "hello", failed: "receive reset"}},
 		},
 		{
 			Group: "upgrade", Name: "with other connection options",
@@ -202,7 +201,7 @@ func upgrades() []Case {
 				t.finishes()
 				t.browserEnds(clean)
 			},
-			log: []entry{{method: "GET", url: "{o}/", status: 101, broken: true, failed: "websocket client_gone"}},
+			log: []entry{{method: "GET", url: "{o}/", status: 101, failed: "websocket client_gone"}},
 		},
 		{
 			Group: "websocket", Name: "refused with a body",

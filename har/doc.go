@@ -8,11 +8,15 @@
 //	defer log.Close()
 //	stats, err := har.WriteFile(log, "network.har", har.Options{Version: "1.0"})
 //
+// [Entries] gives the entries one by one instead, [Assembler] those of a log that
+// is being written as they end, and [Reader] those of any HAR, another program's
+// too. A [Filter] says which.
+//
 // What it promises:
 //
-//   - One entry for each open line, in the order of the processes and, within
-//     one, of the open lines' times. A request without an answer has status -1;
-//     one that is still going has `_open`.
+//   - One entry for each open line that the filter keeps, in the order of the
+//     processes and, within one, of the open lines' times. A request without an
+//     answer has status -1; one that is still going has `_open`.
 //   - The same log gives the same bytes: pure ASCII, fixed field order, no null,
 //     every field that a strict reader asks for.
 //   - time is the exact sum of the timings that are not -1, and ssl lies inside

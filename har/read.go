@@ -83,12 +83,11 @@ func (r *Reader) next() (bool, error) {
 	if !r.dec.More() {
 		return false, r.finish()
 	}
-	var raw json.RawMessage
-	if err := r.dec.Decode(&raw); err != nil {
+	var err error
+	if r.entry, err = r.readEntry(); err != nil {
 		return false, err
 	}
 	r.place++
-	r.entry = readEntry(raw)
 	if r.entry.ID <= 0 {
 		r.entry.ID = r.place
 	}
@@ -172,7 +171,7 @@ func step(t json.Token) int {
 }
 
 // readEntry takes of an entry what it can.
-func readEntry(raw []byte) *Entry {
+func (r *Reader) readEntry() (*Entry, error) {
 	var e struct {
 		Entry
 		// A number that is none ends a decoding: these are looked at for themselves.
@@ -187,8 +186,11 @@ func readEntry(raw []byte) *Entry {
 	}
 	e.Entry.Time, e.Request.HeadersSize, e.Request.BodySize = None, -1, -1
 	e.Response.HeadersSize, e.Response.BodySize = -1, -1
-	// Unmarshal goes on after a value of another type, and raw is valid JSON.
-	json.Unmarshal(raw, &e)
+	// A value of another type than its field's does not end the decoding.
+	var other *json.UnmarshalTypeError
+	if err := r.dec.Decode(&e); err != nil && !errors.As(err, &other) {
+		return nil, err
+	}
 	e.Entry.Response = e.Response.Response
 	if e.Response.Error == "" {
 		e.Entry.Response.Error = e.Response.FailureText
@@ -202,7 +204,7 @@ func readEntry(raw []byte) *Entry {
 	}
 	take(e.Messages, &e.WebSocketMessages)
 	take(e.Events, &e.EventSourceMessages)
-	return &e.Entry
+	return &e.Entry, nil
 }
 
 // take reads what may be missing, or not be what it should.

@@ -171,7 +171,7 @@ func (e *Entry) server(p process, end *netlog.End) {
 			Protocol: t.Version, SubjectName: commonName(t.Subject), Issuer: commonName(t.Issuer),
 			ValidFrom: seconds(t.NotBefore), ValidTo: seconds(t.NotAfter),
 			Cipher: t.Cipher, ALPN: t.ALPN, SNI: t.SNI, SANList: t.SANs,
-			Serial: t.Serial, SHA256: t.SHA256, Resumed: t.Resumed, Verified: t.Verified,
+			Serial: t.Serial, SHA256: t.SHA256, Resumed: t.Resumed, Verified: t.Verified, Unverified: t.Unverified,
 		}
 	}
 }

@@ -216,6 +216,7 @@ type SecurityDetails struct {
 	SHA256      string   `json:"sha256,omitempty"`
 	Resumed     bool     `json:"resumed,omitempty"`
 	Verified    *bool    `json:"verified,omitempty"`
+	Unverified  string   `json:"unverified,omitempty"` // why not
 }
 
 // ClientTLS is the session with the browser.

@@ -199,6 +199,7 @@ func (e *encoder) securityDetails(v *SecurityDetails) {
 		e.stringIf("sha256", v.SHA256)
 		e.boolIf("resumed", v.Resumed)
 		e.boolPtr("verified", v.Verified)
+		e.stringIf("unverified", v.Unverified)
 	})
 }
 

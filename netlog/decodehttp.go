@@ -232,6 +232,8 @@ func (p *parser) tls() *TLS {
 			t.SHA256 = p.string()
 		case "verified":
 			t.Verified = new(p.bool())
+		case "unverified":
+			t.Unverified = p.string()
 		default:
 			p.skip()
 		}

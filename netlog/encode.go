@@ -425,6 +425,7 @@ func (e *encoder) tls(name string, t *TLS) {
 	if t.Verified != nil {
 		e.bool(`"verified":`, *t.Verified)
 	}
+	e.stringIf(`"unverified":`, t.Unverified)
 	e.close()
 }
 

@@ -193,7 +193,7 @@ func (p *pieces) body() *Body {
 }
 
 func (p *pieces) tls() *TLS {
-	return &TLS{p.string(), p.string(), p.string(), p.string(), p.int()%2 == 0, p.string(), p.string(), p.strings(), p.time(), p.time(), p.string(), p.string(), new(p.int()%2 == 0)}
+	return &TLS{p.string(), p.string(), p.string(), p.string(), p.int()%2 == 0, p.string(), p.string(), p.strings(), p.time(), p.time(), p.string(), p.string(), new(p.int()%2 == 0), p.string()}
 }
 
 func (p *pieces) lines() []*Line {

@@ -24,6 +24,7 @@ func everyLine() []*Line {
 	server.SANs = []string{"a.test", "127.0.0.1"}
 	server.NotBefore, server.NotAfter = at.Truncate(time.Second), time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
 	server.Serial, server.SHA256, server.Verified = "0a", strings.Repeat("ab", 32), new(false)
+	server.Unverified = "x509: certificate signed by unknown authority"
 	digest := strings.Repeat("0f", 32)
 	odd := []Header{{"Host", "a.test"}, {"X-Odd", "\xff\x00\"\\\r\n\t\x1f\x7f é 😀 \u2028"}, {"x-odd", ""}}
 

@@ -214,6 +214,8 @@ type TLS struct {
 	Serial    string    `json:"serial,omitempty"`   // lower-case hex
 	SHA256    string    `json:"sha256,omitempty"`   // the certificate's, lower-case hex
 	Verified  *bool     `json:"verified,omitempty"` // the server's leg only
+
+	Unverified string `json:"unverified,omitempty"` // why the certificate was not verified, for people; it was taken all the same
 }
 
 // Absent marks a phase that did not happen, and is left out of the line.

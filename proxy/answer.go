@@ -60,7 +60,7 @@ func (u *upstream) unanswered(ex *exchange, err error) bool {
 	}
 	f := *u.c.fail(netlog.PhaseWait, err)
 	u.giveUp(ex)
-	if ex.unsent != nil {
+	if ex.unsent != nil && f.Phase == netlog.PhaseWait {
 		f.Phase = netlog.PhaseSend
 	}
 	return u.fail(ex, &f)

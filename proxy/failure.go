@@ -88,6 +88,8 @@ func classify(phase netlog.Phase, err error) *failure {
 	}
 	reason := err.Error()
 	switch {
+	case phase != netlog.PhaseClientTLS && refusedCertificate(err):
+		return failed(netlog.PhaseServerTLS, netlog.CodeRefused, "the server wants another certificate of the client: "+reason)
 	case isCertificate(err):
 		return failed(phase, netlog.CodeBadCertificate, reason)
 	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded), errors.Is(err, syscall.ETIMEDOUT), isTimeout(err):
@@ -157,13 +159,13 @@ func isCertificate(err error) bool {
 	return errors.As(err, &unknown) || errors.As(err, &invalid) || errors.As(err, &hostname) || errors.As(err, &verify) || errors.As(err, &constraints)
 }
 
-// refusedCertificate tells the alerts by which a browser says that it does not
-// trust the certificate that it was shown (RFC 8446 §6.2).
+// refusedCertificate tells the alerts by which the other side says that it does
+// not take the certificate that it was shown, or shown none (RFC 8446 §6.2).
 func refusedCertificate(err error) bool {
 	var alert tls.AlertError
 	if errors.As(err, &alert) {
 		switch uint8(alert) {
-		case 42, 43, 44, 45, 46, 48, 49: // bad, unsupported, revoked, expired, unknown certificate; unknown CA; access denied
+		case 42, 43, 44, 45, 46, 48, 49, 116: // bad, unsupported, revoked, expired, unknown certificate; unknown CA; access denied; certificate required
 			return true
 		}
 		return false

@@ -65,6 +65,9 @@ type Config struct {
 	Resolve func(host string, port uint16) []netip.Addr
 	// UpstreamRoots verify the servers; nil: the system's.
 	UpstreamRoots *x509.CertPool
+	// Trust is asked before each TLS handshake with a server: its Host is the name
+	// that is verified, its Port the one that was dialled. nil: the zero Trust.
+	Trust func(Target) Trust
 	// StandIn makes every CONNECT that the policy lets pass a tunnel, and records
 	// http:// requests at connection level: no headers, no bodies, bytes each way.
 	StandIn bool
@@ -108,7 +111,7 @@ func (t Timeouts) withDefaults() Timeouts {
 type Proxy struct {
 	Config
 	base      time.Time // of every time that is recorded: see now
-	upTLS     *tls.Config
+	trusts    trusts
 	clientTLS *tls.Config
 
 	clients atomic.Int64 // browser connections numbered so far
@@ -145,10 +148,10 @@ func New(c Config) (*Proxy, error) {
 	p := &Proxy{
 		Config:    c,
 		base:      time.Now(),
+		trusts:    trusts{roots: c.UpstreamRoots},
 		listeners: map[net.Listener]struct{}{},
 		live:      map[*client]struct{}{},
 	}
-	p.upTLS = upstreamTLS(c.UpstreamRoots)
 	p.clientTLS = browserTLS(c.Leaf)
 	return p, nil
 }

@@ -70,11 +70,15 @@ func browserLeg(s tls.ConnectionState) *netlog.TLS {
 	}
 }
 
-// serverLeg is what the log has of the TLS session with the server.
-func serverLeg(s tls.ConnectionState, sni string, verified bool) *netlog.TLS {
+// serverLeg is what the log has of the TLS session with the server, which was
+// taken although its certificate is unverified.
+func serverLeg(s tls.ConnectionState, sni string, unverified error) *netlog.TLS {
 	t := browserLeg(s)
 	t.SNI = sni
-	t.Verified = &verified
+	t.Verified = new(unverified == nil)
+	if unverified != nil {
+		t.Unverified = unverified.Error()
+	}
 	if len(s.PeerCertificates) > 0 {
 		describe(t, s.PeerCertificates[0])
 	}

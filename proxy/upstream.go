@@ -3,8 +3,6 @@ package proxy
 import (
 	"bufio"
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"net"
 	"net/http"
@@ -43,12 +41,6 @@ type upstream struct {
 	dead bool
 }
 
-// upstreamTLS is the configuration of every connection to a server, but for the
-// name and the protocols.
-func upstreamTLS(roots *x509.CertPool) *tls.Config {
-	return &tls.Config{RootCAs: roots, ClientSessionCache: tls.NewLRUClientSessionCache(256)}
-}
-
 // establish makes a connection for o, on tcp when that is not nil, and speaks
 // TLS over it, offering alpn.
 func (c *client) establish(o *origin, tcp *dialled, alpn []string) (*upstream, error) {
@@ -74,22 +66,18 @@ func (c *client) establish(o *origin, tcp *dialled, alpn []string) (*upstream, e
 
 // secure does the TLS handshake with the server.
 func (u *upstream) secure(alpn []string) error {
-	ctx, cancel := context.WithTimeout(u.c.ctx, u.c.p.Timeouts.TLS)
-	defer cancel()
-	config := u.c.p.upTLS.Clone()
-	config.ServerName = u.origin.verify
-	config.NextProtos = alpn
-	session := tls.Client(u.dialled.conn, config)
-	if err := session.HandshakeContext(ctx); err != nil {
+	o := &u.origin
+	session, unverified, err := u.c.p.speakTLS(u.c.ctx, u.conn, Target{Host: o.verify, Port: o.dialPort, Scheme: "https"}, alpn)
+	if err != nil {
 		return err
 	}
 	u.dialled.secured = u.c.p.now()
 	u.conn = session
-	sni := u.origin.verify
+	sni := o.verify
 	if isAddress(sni) {
 		sni = "" // an address is never sent as one (RFC 6066 §3)
 	}
-	u.tls = serverLeg(session.ConnectionState(), sni, true)
+	u.tls = serverLeg(session.ConnectionState(), sni, unverified)
 	return nil
 }
 
@@ -220,7 +208,7 @@ func (u *upstream) run() {
 		_, err := u.br.Peek(1)
 		ex := u.current()
 		if ex == nil {
-			u.c.idleEnded(u)
+			u.c.idleEnded(u, err)
 			return
 		}
 		if !u.serve(ex, err) {
@@ -270,12 +258,14 @@ func (u *upstream) close() {
 }
 
 // idleEnded closes an intercepted browser connection whose server's connection
-// has ended between two requests, as the server's own closing would.
-func (c *client) idleEnded(u *upstream) {
+// has ended between two requests, as the server's own closing would. A server
+// that only now says that it wants another certificate of us (RFC 8446 §4.4.2.4)
+// says so again to the first request, whose record that is.
+func (c *client) idleEnded(u *upstream, err error) {
 	u.mu.Lock()
 	u.dead = true
 	u.mu.Unlock()
-	if c.origin != nil {
+	if c.origin != nil && (u.used || !refusedCertificate(err)) {
 		c.hangUp()
 	}
 }

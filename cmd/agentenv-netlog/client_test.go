@@ -9,7 +9,7 @@ import (
 )
 
 func tlsConfig(leaf *tls.Certificate) *tls.Config {
-	return &tls.Config{Certificates: []tls.Certificate{*leaf}}
+	return &tls.Config{Certificates: []tls.Certificate{*leaf}, ClientAuth: tls.RequestClientCert}
 }
 
 // environmentProxy is http.ProxyFromEnvironment without its exception for

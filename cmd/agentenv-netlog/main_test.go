@@ -193,12 +193,14 @@ func occupy(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // origin NAME: serves HTTPS on a loopback port with an authority of its own,
-// whose certificate is origin.pem, and sets the variable to its URL.
+// whose certificate is origin.pem, and sets the variable to its URL and NAME_PORT
+// to its port.
 func origin(ts *testscript.TestScript, neg bool, args []string) {
 	server, certificate := newOrigin(ts.Fatalf, ts.MkAbs("origin-ca"))
 	ts.Defer(server.Close)
 	ts.Check(os.WriteFile(ts.MkAbs("origin.pem"), certificate, 0o644))
 	ts.Setenv(args[0], server.URL)
+	ts.Setenv(args[0]+"_PORT", server.URL[strings.LastIndexByte(server.URL, ':')+1:])
 }
 
 func newOrigin(fatalf func(string, ...any), dir string) (server *httptest.Server, certificate []byte) {
@@ -217,6 +219,9 @@ func newOrigin(fatalf func(string, ...any), dir string) (server *httptest.Server
 	server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		fmt.Fprintf(w, "this is %s\n", r.URL.Path)
+		for _, c := range r.TLS.PeerCertificates {
+			fmt.Fprintf(w, "for %s\n", c.Subject.CommonName)
+		}
 	}))
 	server.TLS = tlsConfig(leaf)
 	server.StartTLS()

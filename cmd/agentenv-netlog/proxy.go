@@ -117,7 +117,7 @@ func runProxy(f proxyFlags, signals <-chan os.Signal, stderr io.Writer) error {
 		return err
 	}
 	p := proxy.Config{StandIn: f.standIn, Keep: proxy.DefaultKeep(), Timeouts: f.timeouts, Logger: newLogger(stderr)}
-	rules, err := parseHostRules(f.tunnel)
+	rules, err := parseHostRules("tunnel", f.tunnel)
 	if err != nil {
 		return err
 	}

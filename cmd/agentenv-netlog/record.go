@@ -146,7 +146,7 @@ func planRecord(f recordFlags, command string) (p recordPlan, err error) {
 	if p.target, err = newTarget(f.output, f.log); err != nil {
 		return p, err
 	}
-	rules, err := parseHostRules(f.tunnel)
+	rules, err := parseHostRules("tunnel", f.tunnel)
 	if err != nil {
 		return p, err
 	}

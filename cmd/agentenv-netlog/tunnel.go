@@ -11,7 +11,7 @@ import (
 	"github.com/agentenv/netlog/proxy"
 )
 
-// A hostRule is one --tunnel: the hosts that it means.
+// A hostRule is one HOST of a flag: the hosts that it means.
 type hostRule struct {
 	host  string // as in proxy.Target; without the leading "*." when below
 	below bool   // every name below host, and not host itself
@@ -40,12 +40,12 @@ func tunnelPolicy(rules []hostRule) func(proxy.Target) proxy.Decision {
 	}
 }
 
-func parseHostRules(list []string) ([]hostRule, error) {
+func parseHostRules(flag string, list []string) ([]hostRule, error) {
 	var rules []hostRule
 	for _, s := range list {
 		r, err := parseHostRule(s)
 		if err != nil {
-			return nil, misused(fmt.Errorf("--tunnel %q: %w", s, err),
+			return nil, misused(fmt.Errorf("--%s %q: %w", flag, s, err),
 				"write a name, *.name or an address, each with :port if only one is meant: example.com, *.example.com:443, [::1]:8443")
 		}
 		rules = append(rules, r)

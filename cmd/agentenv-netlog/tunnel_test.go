@@ -40,7 +40,7 @@ func TestHostRules(t *testing.T) {
 		{"2001:DB8:0::1", "2001:db8::1", 443, true},
 		{"::ffff:192.0.2.1", "192.0.2.1", 443, true},
 	} {
-		rules, err := parseHostRules([]string{"other.example", c.rule})
+		rules, err := parseHostRules("tunnel", []string{"other.example", c.rule})
 		if err != nil {
 			t.Errorf("%s: %v", c.rule, err)
 			continue
@@ -58,7 +58,7 @@ func TestHostRulesRefuse(t *testing.T) {
 		"https://example.com", "example.com/", "example.com:", "example.com:0", "example.com:65536", "example.com:http", "example.com:-1",
 		"[::1", "[::1]x", "[example.com]", "[192.0.2.1]", "[::1]:", "fe80::1%eth0",
 	} {
-		if rules, err := parseHostRules([]string{rule}); err == nil {
+		if rules, err := parseHostRules("tunnel", []string{rule}); err == nil {
 			t.Errorf("--tunnel %q means %+v", rule, rules)
 		}
 	}

@@ -16,12 +16,18 @@ import (
 
 // upstreamFlags say how servers are reached and trusted.
 type upstreamFlags struct {
-	ca      []string
-	resolve []string
+	ca         []string
+	insecure   []string
+	clientCert []string
+	clientKey  []string
+	resolve    []string
 }
 
 func (f *upstreamFlags) add(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&f.ca, "upstream-ca", nil, "trust the servers that the certificates in `FILE` (PEM) stand for, besides the system's (repeatable)")
+	flags.StringSliceVar(&f.insecure, "insecure-upstream", nil, "take any certificate of this `HOST`, written as for --tunnel; the log says what is wrong with it (repeatable)")
+	flags.StringSliceVar(&f.clientCert, "client-cert", nil, "show the certificate in `[HOST=]FILE` (PEM) to servers that ask for one, or to that host alone (repeatable)")
+	flags.StringSliceVar(&f.clientKey, "client-key", nil, "`[HOST=]FILE` of the key of --client-cert, when it is not in the same file (repeatable)")
 	flags.StringArrayVar(&f.resolve, "resolve", nil, "`HOST:PORT:ADDR` gives the addresses (,ADDR…) of a name in place of the resolver, for any name as * (repeatable)")
 }
 
@@ -29,6 +35,9 @@ func (f *upstreamFlags) add(flags *pflag.FlagSet) {
 // system's roots, in PEM.
 func (f *upstreamFlags) configure(c *proxy.Config) (extra []byte, err error) {
 	if c.UpstreamRoots, extra, err = upstreamRoots(f.ca); err != nil {
+		return nil, err
+	}
+	if c.Trust, err = f.trust(); err != nil {
 		return nil, err
 	}
 	if c.Resolve, err = parseResolve(f.resolve); err != nil {

@@ -80,7 +80,7 @@ func longAnswerHeads() []Case {
 		sized("answer of 1 MiB less one byte", mebibyte-1),
 		sized("answer of 1 MiB", mebibyte),
 		unread("answer of 1 MiB and a byte", padded("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n", "\r\n", mebibyte+1)+okBody),
-		unread("answer of 16 MiB", padded("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n", "\r\n", 16*mebibyte)+okBody),
+		unread("answer of 4 MiB", padded("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n", "\r\n", 4*mebibyte)+okBody),
 		unread("answer with 10,001 fields", "HTTP/1.1 200 OK\r\n"+strings.Repeat("a:\r\n", 10_000)+"Content-Length: 4\r\n\r\n"+okBody),
 		unread("status line of 1 MiB", "HTTP/1.1 200 "+strings.Repeat("x", mebibyte)+"\r\nContent-Length: 4\r\n\r\n"+okBody),
 	}

@@ -17,19 +17,23 @@ type ours struct{}
 
 func (ours) Name() string { return "agentenv-netlog" }
 
+// keep is what our log keeps of bodies: enough to see, and little to check in
+// the many logs that the battery leaves.
+var keep = netlog.Limits{RequestBody: 256 << 10, ResponseBody: 64 << 10, Types: "text"}
+
 func (ours) Start(s Setup) (Instance, error) {
 	i := &ourInstance{served: make(chan error, 1)}
 	if s.LogPath != "" {
 		var err error
 		i.log, err = netlog.OpenWriter(netlog.WriterConfig{
 			Path: s.LogPath, Program: "battery", Version: "0", Mode: "proxy",
-			Limits: proxy.DefaultKeep(), Sync: netlog.SyncNever,
+			Limits: keep, Sync: netlog.SyncNever,
 		})
 		if err != nil {
 			return nil, err
 		}
 	}
-	c := proxy.Config{Log: i.log, Leaf: s.Leaf, Dial: s.Dial, UpstreamRoots: s.Roots, Timeouts: proxy.Timeouts(s.Limits)}
+	c := proxy.Config{Log: i.log, Leaf: s.Leaf, Dial: s.Dial, UpstreamRoots: s.Roots, Keep: keep, Timeouts: proxy.Timeouts(s.Limits)}
 	if s.Tunnel {
 		c.Policy = func(proxy.Target) proxy.Decision { return proxy.Decision{Action: proxy.TunnelThrough} }
 	}

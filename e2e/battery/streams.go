@@ -13,25 +13,16 @@ import (
 
 // streams are long, slow and many.
 func streams() []Case {
+	long := longStreams(32 << 20)
+	up, down := long["up"], long["down"]
 	const head = "POST {u}/ HTTP/1.1\r\n" + host + "Transfer-Encoding: chunked\r\n\r\n"
-	const up = "POST / HTTP/1.1\r\n" + host + "Transfer-Encoding: chunked\r\n\r\n"
+	const headUp = "POST / HTTP/1.1\r\n" + host + "Transfer-Encoding: chunked\r\n\r\n"
 	const answer = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nX: y\r\n\r\n5;a=b\r\nhello\r\n0\r\nT: u\r\n\r\n"
-	const n = streamed
-	wanted := zebraSum()
-	// hashed says that a body has passed whole, though little of it was kept.
-	hashed := func(b func(*netlog.Open, *netlog.End) *netlog.Body) func(*netlog.Open, *netlog.End) error {
-		return func(o *netlog.Open, e *netlog.End) error {
-			if body := b(o, e); body.Size != n || body.SHA256 != wanted {
-				return fmt.Errorf("the body is %d bytes of %s, and was to be %d of %s", body.Size, body.SHA256, n, wanted)
-			}
-			return nil
-		}
-	}
-	long := fmt.Sprintf("Content-Length: %d\r\n\r\n", n)
 	return []Case{
+		up, down,
 		{Group: "streams", Name: "all of it in writes of one byte", talk: func(t *talk) {
 			t.sendSlowly(head + "3\r\nabc\r\n2;x\r\nde\r\n0\r\nA: b\r\n\r\n")
-			t.gets(up + "3\r\nabc\r\n2;x\r\nde\r\n0\r\nA: b\r\n\r\n")
+			t.gets(headUp + "3\r\nabc\r\n2;x\r\nde\r\n0\r\nA: b\r\n\r\n")
 			t.answerSlowly("HTTP/1.1 103 Early Hints\r\n\r\n" + answer)
 			t.sees("HTTP/1.1 103 Early Hints\r\n\r\n" + answer)
 			t.again()
@@ -45,7 +36,7 @@ func streams() []Case {
 		}, log: []entry{{method: "GET", url: "{o}/", status: 200, received: "hello"}}},
 		{Group: "streams", Name: "each piece as it comes", talk: func(t *talk) {
 			t.send(head)
-			t.gets(up)
+			t.gets(headUp)
 			for _, piece := range []string{"1", "\r", "\n", "a", "\r", "\n1\r\nb", "\r\n", "0\r\n\r", "\n"} {
 				t.send(piece)
 				t.gets(piece)
@@ -58,31 +49,6 @@ func streams() []Case {
 			}
 			t.again()
 		}, log: []entry{{method: "POST", url: "{o}/", status: 200, sent: "ab", received: "ab"}, got()}},
-		{Group: "streams", Name: "64 MiB up", talk: func(t *talk) {
-			t.send("POST {u}/ HTTP/1.1\r\n" + host + long)
-			t.gets("POST / HTTP/1.1\r\n" + host + long)
-			t.beside(func() { io.Copy(t.b.Conn, io.LimitReader(&zebra{}, streamed)) })
-			t.takes(t.s, n, wanted)
-			t.answer(ok)
-			t.sees(ok)
-			t.again()
-		}, log: []entry{{method: "POST", url: "{o}/", status: 200, anyBytes: true, received: okBody, check: hashed(func(o *netlog.Open, e *netlog.End) *netlog.Body {
-			if e.Request != nil {
-				return e.Request.Body
-			}
-			return o.Request.Body
-		})}, got()}},
-		{Group: "streams", Name: "64 MiB down", talk: func(t *talk) {
-			t.send(get)
-			t.gets(getUp)
-			t.beside(func() {
-				t.s.send("HTTP/1.1 200 OK\r\n" + long)
-				io.Copy(t.s.Conn, io.LimitReader(&zebra{}, streamed))
-			})
-			t.sees("HTTP/1.1 200 OK\r\n" + long)
-			t.takes(t.b, n, wanted)
-			t.again()
-		}, log: []entry{{method: "GET", url: "{o}/", status: 200, anyBytes: true, check: hashed(func(_ *netlog.Open, e *netlog.End) *netlog.Body { return e.Response.Body })}, got()}},
 		{Group: "streams", Name: "a browser that reads late", talk: func(t *talk) {
 			t.send(get)
 			t.gets(getUp)
@@ -92,7 +58,7 @@ func streams() []Case {
 			t.sees(text)
 			t.again()
 		}, log: []entry{{method: "GET", url: "{o}/", status: 200, received: strings.Repeat(every, 8388608/256)}, got()}},
-		{Group: "streams", Name: "200 requests that are given up", talk: func(t *talk) {
+		{Group: "streams", Name: givenUp, Legs: Plain | TLS, talk: func(t *talk) {
 			for range 200 {
 				t.b, t.s = nil, nil
 				t.send(get)
@@ -112,36 +78,103 @@ func streams() []Case {
 	}
 }
 
-// streamed is how long a long body is.
-const streamed = 64 << 20
+// givenUp is the name of the case whose requests must leave nothing behind.
+const givenUp = "200 requests that are given up"
+
+// longStreams are bodies of n bytes, up and down, of which the log has the hash.
+func longStreams(n int64) map[string]Case {
+	length := fmt.Sprintf("Content-Length: %d\r\n\r\n", n)
+	sum := sync.OnceValue(func() string {
+		digest := sha256.New()
+		io.Copy(digest, io.LimitReader(&zebra{}, n))
+		return hex.EncodeToString(digest.Sum(nil))
+	})
+	whole := func(b *netlog.Body) error {
+		if b == nil || b.Size != n || b.SHA256 != sum() {
+			return fmt.Errorf("the body is %+v, and was to be %d bytes of %s", b, n, sum())
+		}
+		return nil
+	}
+	return map[string]Case{
+		"up": {
+			Group: "streams", Name: "long, up", Legs: Plain | TLS,
+			talk: func(t *talk) {
+				t.send("POST {u}/ HTTP/1.1\r\n" + host + length)
+				t.gets("POST / HTTP/1.1\r\n" + host + length)
+				t.streams(t.b, n)
+				t.takes(t.s, n, sum)
+				t.answer(ok)
+				t.sees(ok)
+				t.again()
+			},
+			log: []entry{{method: "POST", url: "{o}/", status: 200, anyBytes: true, check: func(o *netlog.Open, e *netlog.End) error {
+				if e.Request != nil {
+					return whole(e.Request.Body)
+				}
+				return whole(o.Request.Body)
+			}}, got()},
+		},
+		"down": {
+			Group: "streams", Name: "long, down", Legs: Plain | TLS,
+			talk: func(t *talk) {
+				t.send(get)
+				t.gets(getUp)
+				t.answer("HTTP/1.1 200 OK\r\n" + length)
+				t.sees("HTTP/1.1 200 OK\r\n" + length)
+				t.streams(t.s, n)
+				t.takes(t.b, n, sum)
+				t.again()
+			},
+			log: []entry{{method: "GET", url: "{o}/", status: 200, anyBytes: true, check: func(_ *netlog.Open, e *netlog.End) error {
+				return whole(e.Response.Body)
+			}}, got()},
+		},
+	}
+}
 
 // A zebra is an endless stream of stripes.
 type zebra struct{ at int }
 
 func (z *zebra) Read(p []byte) (int, error) {
 	for i := 0; i < len(p); {
-		n := copy(p[i:], every[z.at:])
-		i, z.at = i+n, (z.at+n)%len(every)
+		n := copy(p[i:], stripes[z.at:])
+		i, z.at = i+n, (z.at+n)%len(stripes)
 	}
 	return len(p), nil
 }
 
-// zebraSum is the SHA-256 of what a zebra streams.
-var zebraSum = sync.OnceValue(func() string {
-	digest := sha256.New()
-	io.Copy(digest, io.LimitReader(&zebra{}, streamed))
-	return hex.EncodeToString(digest.Sum(nil))
-})
+// stripes are long, so that copying them is quick, and of a length that no
+// buffer has.
+var stripes = strings.Repeat(every, 127)
+
+// streams sends n bytes of a zebra from p, beside.
+func (t *talk) streams(p *party, n int64) {
+	t.beside(func() {
+		for z := (&zebra{}); n > 0; {
+			p.wait()
+			m, err := io.CopyN(p.Conn, z, min(n, 64<<20))
+			if n -= m; err != nil {
+				return
+			}
+		}
+	})
+}
 
 // takes reads n bytes at p, whose SHA-256 must be sum.
-func (t *talk) takes(p *party, n int64, sum string) {
+func (t *talk) takes(p *party, n int64, sum func() string) {
 	if t.err != nil {
 		return
 	}
-	p.wait()
 	digest := sha256.New()
-	got, err := io.CopyN(digest, p.br, n)
-	if s := hex.EncodeToString(digest.Sum(nil)); s != sum {
-		t.fail("%s got %d bytes of %s (%v), and was to get %d of %s", p.name, got, s, err, n, sum)
+	for left := n; left > 0; {
+		p.wait()
+		m, err := io.CopyN(digest, p.br, min(left, 64<<20))
+		if left -= m; err != nil {
+			t.fail("%s got %d bytes (%v), and was to get %d", p.name, n-left, err, n)
+			return
+		}
+	}
+	if got := hex.EncodeToString(digest.Sum(nil)); got != sum() {
+		t.fail("%s got bytes of the hash %s, and was to get %s", p.name, got, sum())
 	}
 }

@@ -148,6 +148,9 @@ func (c *checker) line(l *netlog.Line, raw []byte) {
 		}
 		if r := l.End.Response; r != nil {
 			c.body(l.N, "response", r.Body)
+			if r.Status == 0 && !l.End.Unparsed {
+				c.fail(l.N, "has an answer without a status that is not unparsed")
+			}
 		}
 	}
 }

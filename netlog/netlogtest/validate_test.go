@@ -42,6 +42,7 @@ func TestCheck(t *testing.T) {
 		{name: "kept too few", old: "YWJj", new: "YWI=", want: "not truncated"},
 		{name: "no start", old: start, new: strings.Replace(end3, `"n":3`, `"n":1`, 1), want: `first line is of the event "end"`},
 		{name: "no version", old: `,"version":"HTTP/1.1"`, want: "no version"},
+		{name: "no status", old: `"status":200`, new: `"status":0`, want: "without a status"},
 		{name: "unreadable", old: end3, new: "?\n" + end3, want: "1 unreadable lines, want 0"},
 		{name: "unreadable as told", old: end3, new: "?\n" + end3, options: Options{Unreadable: 1}},
 		{name: "type", old: `"status":200`, new: `"status":"200"`, options: Options{Live: true}, want: "parse log line 3"},

@@ -274,7 +274,7 @@ func (c *client) handlePlain(t wire.Target, at time.Time) bool {
 	target := Target{Host: t.Host, Port: t.Port, Scheme: t.Scheme}
 	d := Decision{}
 	if t.Scheme == "http" {
-		d = c.p.Policy(target)
+		d = c.p.decide(target)
 	}
 	via := c.p.way(netlog.ViaPlain)
 	o, err := newOrigin(target, t.Host, t.Port, via, d)

@@ -15,7 +15,7 @@ const established = "HTTP/1.1 200 Connection established\r\n\r\n"
 // connect serves a CONNECT, whose head was read at the given time.
 func (c *client) connect(t wire.Target, at time.Time) {
 	target := Target{Host: t.Host, Port: t.Port, Scheme: "https"}
-	d := c.p.Policy(target)
+	d := c.p.decide(target)
 	switch {
 	case d.Action == Refuse:
 		c.denyTunnel(c.newTunnel(hostPort(t.Host, t.Port), c.p.way(netlog.ViaTunnel), at), forbidden(d))
@@ -70,7 +70,7 @@ func (c *client) connectTunnel(t *tunnel, target Target) {
 func (c *client) dialWatched(m *marks, target Target) (*dialled, *failure) {
 	m.dialling = c.p.now()
 	watch := c.watch()
-	d, err := c.p.dial(c.ctx, target)
+	d, err := c.p.dial(c.ctx, hop{Target: target})
 	watch.stop()
 	m.lookup, m.resolved, m.connected = d.lookup, d.resolved, d.connected
 	if err != nil {
@@ -97,7 +97,7 @@ func closeWith(c *client, conn *peeked) (stop func() bool) {
 // still to say what it wants to do with it.
 type early struct {
 	c     *client
-	to    Target
+	to    hop
 	spoke atomic.Bool // the server has sent something
 
 	done  chan struct{} // closed when what follows is there
@@ -109,10 +109,10 @@ type early struct {
 // dialEarly starts to connect to target or, if it is routed, to its route. A
 // server that speaks before the browser does (ssh, smtp) wakes the browser's reader.
 func (c *client) dialEarly(target Target, d Decision) *early {
-	e := &early{c: c, to: target, done: make(chan struct{})}
+	e := &early{c: c, to: hop{Target: target}, done: make(chan struct{})}
 	if d.Action == RouteTo && d.Route != nil {
 		if host, port, err := wire.SplitHostPort(d.Route.Address, routePort(d.Route)); err == nil {
-			e.to = Target{Host: host, Port: port, Scheme: schemeOf(d.Route.TLS)}
+			e.to = hop{Target{Host: host, Port: port, Scheme: schemeOf(d.Route.TLS)}, true}
 		}
 	}
 	go e.dial()
@@ -144,11 +144,12 @@ func (e *early) settle() (*dialled, error) {
 
 // settleFor is settle for o's requests, which may turn out to go elsewhere.
 func (e *early) settleFor(o *origin) (*dialled, error) {
-	if e.to.Host == o.dialHost && e.to.Port == o.dialPort {
+	to := o.hop()
+	if e.to.Host == to.Host && e.to.Port == to.Port && e.to.routed == to.routed {
 		return e.settle()
 	}
 	e.drop()
-	return e.c.p.dial(e.c.ctx, o.server())
+	return e.c.p.dial(e.c.ctx, to)
 }
 
 // drop closes the connection that nobody came to need.
@@ -189,7 +190,7 @@ func (c *client) afterConnect(target Target, d Decision, at time.Time) {
 // plainInside serves http:// requests that came through a CONNECT, as ws:// does.
 func (c *client) plainInside(target Target, e *early) {
 	target.Scheme = "http"
-	d := c.p.Policy(target)
+	d := c.p.decide(target)
 	o, err := newOrigin(target, target.Host, target.Port, netlog.ViaPlain, d)
 	switch {
 	case err != nil:
@@ -218,7 +219,11 @@ func (c *client) lateTunnel(t *tunnel, e *early) {
 	t.marks.lookup, t.marks.resolved, t.marks.connected = d.lookup, d.resolved, d.connected
 	if err != nil {
 		t.server.Address = d.address
-		t.finish(c.fail(netlog.PhaseConnect, err))
+		f := c.fail(netlog.PhaseConnect, err)
+		if f.refused != nil { // its CONNECT is granted already
+			f = refusalClosed(f.refused.Code, f.Reason)
+		}
+		t.finish(f)
 		return
 	}
 	c.tunnelTo(t, d)

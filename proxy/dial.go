@@ -40,13 +40,13 @@ func (d *dialled) figures() *netlog.Dialled {
 
 func micros(from, to time.Time) int64 { return to.Sub(from).Microseconds() }
 
-// dial connects to a target within the time limit. It never connects to the
-// proxy itself.
-func (p *Proxy) dial(ctx context.Context, to Target) (*dialled, error) {
+// dial connects to a hop within the time limit. It never connects to the proxy
+// itself, nor to an address that the policy refuses.
+func (p *Proxy) dial(ctx context.Context, to hop) (*dialled, error) {
 	ctx, cancel := context.WithTimeout(ctx, p.Timeouts.Dial)
 	defer cancel()
 	d := &dialled{began: p.now()}
-	conn, err := p.connectTo(ctx, d, to.Host, to.Port)
+	conn, err := p.connectTo(ctx, d, to)
 	if err != nil {
 		return d, err
 	}
@@ -55,21 +55,25 @@ func (p *Proxy) dial(ctx context.Context, to Target) (*dialled, error) {
 	return d, nil
 }
 
-// connectTo connects to host, a name or an address, and notes in d the address
-// that it was or, when it fails, that the error is of.
-func (p *Proxy) connectTo(ctx context.Context, d *dialled, host string, port uint16) (net.Conn, error) {
-	ips := p.givenFor(host, port)
+// connectTo connects to a hop and notes in d the address that it was or, when
+// dialling fails, that the error is of.
+func (p *Proxy) connectTo(ctx context.Context, d *dialled, to hop) (net.Conn, error) {
+	ips := p.givenFor(to.Host, to.Port)
 	if len(ips) == 0 {
 		if p.Dial != nil {
-			return p.dialNamed(ctx, d, host, port)
+			return p.dialNamed(ctx, d, to)
 		}
 		var err error
-		if ips, err = p.resolve(ctx, d, host); err != nil {
+		if ips, err = p.resolve(ctx, d, to.Host); err != nil {
 			return nil, err
 		}
 	}
-	conn, at, err := race(ctx, interleaved(ips, port), p.dialAddress)
-	d.address = at.String()
+	conn, at, err := race(ctx, interleaved(ips, to.Port), func(ctx context.Context, addr netip.AddrPort) (net.Conn, error) {
+		return p.dialAddress(ctx, to, addr)
+	})
+	if !isRefusal(err) {
+		d.address = at.String()
+	}
 	return conn, err
 }
 
@@ -81,30 +85,41 @@ func (p *Proxy) givenFor(host string, port uint16) []netip.Addr {
 	return p.Resolve(host, port)
 }
 
-// dialNamed leaves resolving to Config.Dial too.
-func (p *Proxy) dialNamed(ctx context.Context, d *dialled, host string, port uint16) (net.Conn, error) {
-	conn, err := p.Dial(ctx, "tcp", hostPort(host, port))
+// dialNamed leaves resolving to Config.Dial too, so that the address can be looked
+// at only when it is connected to.
+func (p *Proxy) dialNamed(ctx context.Context, d *dialled, to hop) (net.Conn, error) {
+	conn, err := p.Dial(ctx, "tcp", hostPort(to.Host, to.Port))
 	if err != nil {
 		return nil, err
 	}
-	d.address = conn.RemoteAddr().String()
-	if addr, err := netip.ParseAddrPort(d.address); err == nil && p.isOwn(addr) {
-		conn.Close()
-		return nil, errOwnAddress
+	if addr, err := netip.ParseAddrPort(conn.RemoteAddr().String()); err == nil {
+		if err := p.mayDial(to, addr); err != nil {
+			conn.Close()
+			return nil, err
+		}
 	}
+	d.address = conn.RemoteAddr().String()
 	return conn, nil
 }
 
 // dialAddress connects to one address, which it looks at first.
-func (p *Proxy) dialAddress(ctx context.Context, addr netip.AddrPort) (net.Conn, error) {
-	if p.isOwn(addr) {
-		return nil, errOwnAddress
+func (p *Proxy) dialAddress(ctx context.Context, to hop, addr netip.AddrPort) (net.Conn, error) {
+	if err := p.mayDial(to, addr); err != nil {
+		return nil, err
 	}
 	if p.Dial != nil {
 		return p.Dial(ctx, "tcp", addr.String())
 	}
 	var dialer net.Dialer
 	return dialer.DialContext(ctx, "tcp", addr.String())
+}
+
+// mayDial tells why a hop's address must not be dialled, if it must not.
+func (p *Proxy) mayDial(to hop, addr netip.AddrPort) error {
+	if p.isOwn(addr) {
+		return errOwnAddress
+	}
+	return p.permits(to, addr.Addr().Unmap())
 }
 
 // resolve gives the addresses of host. Names under localhost are loopback

@@ -100,7 +100,7 @@ func (c *client) nameOf(o *origin, sni string, d Decision) (Decision, error) {
 	if name == o.host {
 		return d, nil
 	}
-	d = c.p.Policy(Target{Host: name, Port: o.port, Scheme: o.scheme})
+	d = c.p.decide(Target{Host: name, Port: o.port, Scheme: o.scheme})
 	if d.Action == Refuse {
 		f := forbidden(d)
 		return d, refusalClosed(f.refused.Code, f.Reason)

@@ -65,9 +65,9 @@ func (o *origin) routeTo(r *Route) error {
 	return nil
 }
 
-// server is what is connected to for the origin.
-func (o *origin) server() Target {
-	return Target{Host: o.dialHost, Port: o.dialPort, Scheme: schemeOf(o.tls)}
+// hop is where connections for the origin go.
+func (o *origin) hop() hop {
+	return hop{Target{Host: o.dialHost, Port: o.dialPort, Scheme: schemeOf(o.tls)}, o.route != nil}
 }
 
 func schemeOf(tls bool) string {
@@ -170,7 +170,7 @@ func (c *client) admits(o *origin, r *wire.Request, t wire.Target) *failure {
 // rename gives the connection of a browser that resolved the name itself the
 // name in its first Host field, when the policy allows that name too.
 func (c *client) rename(o *origin, host string) *failure {
-	d := c.p.Policy(Target{Host: host, Port: o.port, Scheme: o.scheme})
+	d := c.p.decide(Target{Host: host, Port: o.port, Scheme: o.scheme})
 	if d.Action == Refuse {
 		return forbidden(d)
 	}

@@ -1,12 +1,46 @@
 package proxy
 
-import "github.com/agentenv/netlog/proxy/wire"
+import (
+	"net/netip"
+
+	"github.com/agentenv/netlog/proxy/wire"
+)
 
 // A Target is a host that a browser wants to reach.
 type Target struct {
 	Host   string // lower case, no brackets, no final dot; a name or an address
 	Port   uint16
 	Scheme string // "https" for a CONNECT, "http" for an http:// request, also one inside a CONNECT
+
+	// Addr is the address that would be dialled; invalid while a name is not
+	// resolved. A policy is asked about a name first and then about each of its
+	// addresses, where only Refuse counts: such an address is not dialled. A
+	// route's addresses, and those that a parent proxy dials, are not asked about.
+	Addr netip.Addr
+}
+
+// A hop is where a connection goes.
+type hop struct {
+	Target
+	routed bool // by the policy itself, which is not asked about the addresses
+}
+
+// decide asks the policy about a host.
+func (p *Proxy) decide(t Target) Decision {
+	t.Addr = addressOf(t.Host)
+	return p.Policy(t)
+}
+
+// permits tells why a hop's address must not be dialled, if the policy refuses it.
+func (p *Proxy) permits(to hop, ip netip.Addr) error {
+	if to.routed || ip == addressOf(to.Host) { // else decide has asked
+		return nil
+	}
+	to.Addr = ip
+	if d := p.Policy(to.Target); d.Action == Refuse {
+		return forbidden(d)
+	}
+	return nil
 }
 
 // An Action is what the proxy does with a target.

@@ -22,7 +22,7 @@ type filterFlags struct {
 }
 
 func (f *filterFlags) add(flags *pflag.FlagSet) {
-	flags.StringSliceVar(&f.host, "host", nil, "only this `HOST`: NAME, *.NAME (any depth below it) or an address, each with :PORT if one is meant (repeatable)")
+	flags.StringSliceVar(&f.host, "host", nil, "only this `HOST`: NAME, *.NAME (any depth below it), an address or a range, each with :PORT if one is meant (repeatable)")
 	flags.StringSliceVar(&f.notHost, "not-host", nil, "all but this `HOST`, which wins over --host (repeatable)")
 	flags.StringVar(&f.since, "since", "", "only what began at this `TIME` or later: RFC 3339, or a duration before now (10m)")
 	flags.StringVar(&f.until, "until", "", "only what began before this `TIME`, written likewise")
@@ -84,22 +84,9 @@ func (f *filterFlags) given() bool {
 	return len(f.host)+len(f.notHost)+len(f.id)+len(f.status)+len(f.since)+len(f.until) > 0
 }
 
-func parseHostFlag(flag string, list []string) ([]hostRule, error) {
-	var rules []hostRule
-	for _, s := range list {
-		r, err := parseHostRule(s)
-		if err != nil {
-			return nil, misused(fmt.Errorf("%s %q: %w", flag, s, err),
-				"write a name, *.name or an address, each with :port if only one is meant: example.com, *.example.com:443, [::1]:8443")
-		}
-		rules = append(rules, r)
-	}
-	return rules, nil
-}
-
-func anyMatches(rules []hostRule, t proxy.Target) bool {
+func anyMatches(rules []proxy.HostRule, t proxy.Target) bool {
 	for _, r := range rules {
-		if r.matches(t) {
+		if r.Matches(t) {
 			return true
 		}
 	}

@@ -39,13 +39,13 @@ type proxyFlags struct {
 // interception are the flags of every command that decrypts.
 type interception struct {
 	caDir    string
-	tunnel   []string
+	rules    ruleFlags
 	upstream upstreamFlags
 }
 
 func (f *interception) add(flags *pflag.FlagSet) {
 	addAuthorityFlag(flags, &f.caDir)
-	flags.StringSliceVar(&f.tunnel, "tunnel", nil, "relay this `HOST` undecrypted: a name, *.name or an address, with :port if only one is meant (repeatable)")
+	f.rules.add(flags)
 	f.upstream.add(flags)
 }
 
@@ -117,11 +117,9 @@ func runProxy(f proxyFlags, signals <-chan os.Signal, stderr io.Writer) error {
 		return err
 	}
 	p := proxy.Config{StandIn: f.standIn, Keep: proxy.DefaultKeep(), Timeouts: f.timeouts, Logger: newLogger(stderr)}
-	rules, err := parseHostRules("tunnel", f.tunnel)
-	if err != nil {
+	if p.Policy, err = f.rules.policy(); err != nil {
 		return err
 	}
-	p.Policy = tunnelPolicy(rules)
 	if _, err := f.upstream.configure(&p); err != nil {
 		return err
 	}

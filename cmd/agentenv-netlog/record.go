@@ -146,11 +146,10 @@ func planRecord(f recordFlags, command string) (p recordPlan, err error) {
 	if p.target, err = newTarget(f.output, f.log); err != nil {
 		return p, err
 	}
-	rules, err := parseHostRules("tunnel", f.tunnel)
-	if err != nil {
+	p.proxy = proxy.Config{Keep: keepAll}
+	if p.proxy.Policy, err = f.rules.policy(); err != nil {
 		return p, err
 	}
-	p.proxy = proxy.Config{Policy: tunnelPolicy(rules), Keep: keepAll}
 	extra, err := f.upstream.configure(&p.proxy)
 	if err != nil {
 		return p, err

@@ -13,7 +13,7 @@ import (
 
 // A shown is a certificate for the servers that a rule means.
 type shown struct {
-	to          *hostRule // nil: any
+	to          *proxy.HostRule // nil: any
 	certificate *tls.Certificate
 }
 
@@ -21,7 +21,7 @@ type shown struct {
 // say; nil when they say nothing. Of several certificates for a server the first
 // stands.
 func (f *upstreamFlags) trust() (func(proxy.Target) proxy.Trust, error) {
-	insecure, err := parseHostRules("insecure-upstream", f.insecure)
+	insecure, err := parseHostFlag("--insecure-upstream", f.insecure)
 	if err != nil {
 		return nil, err
 	}
@@ -34,10 +34,10 @@ func (f *upstreamFlags) trust() (func(proxy.Target) proxy.Trust, error) {
 	}
 	return func(t proxy.Target) (trust proxy.Trust) {
 		for _, r := range insecure {
-			trust.Any = trust.Any || r.matches(t)
+			trust.Any = trust.Any || r.Matches(t)
 		}
 		for _, c := range certificates {
-			if c.to == nil || c.to.matches(t) {
+			if c.to == nil || c.to.Matches(t) {
 				trust.Certificate = c.certificate
 				break
 			}
@@ -81,10 +81,10 @@ func clientCertificates(certs, keys []string) ([]shown, error) {
 }
 
 // cutHost takes the host off HOST=FILE. A file with such a name is ./HOST=FILE.
-func cutHost(s string) (rule *hostRule, host, file string) {
+func cutHost(s string) (rule *proxy.HostRule, host, file string) {
 	before, after, found := strings.Cut(s, "=")
 	if found {
-		if r, err := parseHostRule(before); err == nil {
+		if r, err := proxy.ParseHostRule(before); err == nil {
 			return &r, before, after
 		}
 	}

@@ -108,14 +108,14 @@ func parseResolved(s string) (to place, addrs []netip.Addr, err error) {
 		return to, nil, errors.New("it is no name, port and address")
 	}
 	if to.host = host; host != "*" {
-		rule, err := parseHostRule(host)
+		rule, err := proxy.ParseHostRule(host)
 		if err != nil {
 			return to, nil, err
 		}
-		if _, err := netip.ParseAddr(rule.host); err == nil || rule.below {
+		if rule.Name == "" || rule.Below {
 			return to, nil, fmt.Errorf("%q is no host's name", host)
 		}
-		to.host = rule.host
+		to.host = rule.Name
 	}
 	port, err := strconv.ParseUint(portString, 10, 16)
 	if err != nil || port == 0 {

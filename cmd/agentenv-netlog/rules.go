@@ -1,0 +1,52 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/pflag"
+
+	"github.com/agentenv/netlog/proxy"
+)
+
+// ruleFlags are the flags that say what may be reached, and what of it is
+// decrypted.
+type ruleFlags struct {
+	tunnel, allow, deny []string
+	denyPrivate         bool
+}
+
+func (f *ruleFlags) add(flags *pflag.FlagSet) {
+	flags.StringSliceVar(&f.tunnel, "tunnel", nil, "relay this `HOST` undecrypted: NAME, *.NAME (any depth below it), an address or a range (10.0.0.0/8), with :PORT if only one is meant (repeatable)")
+	flags.StringSliceVar(&f.allow, "allow-host", nil, "refuse every host but this `HOST`, written as for --tunnel; a name is allowed by its name (repeatable)")
+	flags.StringSliceVar(&f.deny, "deny-host", nil, "refuse this `HOST`, written likewise, and what resolves to it; it wins over --allow-host (repeatable)")
+	flags.BoolVar(&f.denyPrivate, "deny-private", false, "refuse addresses that are not of the public internet (loopback, private, link-local, clouds' metadata), also when a name resolves to one")
+}
+
+// policy is what the flags mean.
+func (f *ruleFlags) policy() (func(proxy.Target) proxy.Decision, error) {
+	rules := proxy.Rules{DenyPrivate: f.denyPrivate}
+	var err error
+	if rules.Tunnel, err = parseHostFlag("--tunnel", f.tunnel); err != nil {
+		return nil, err
+	}
+	if rules.Allow, err = parseHostFlag("--allow-host", f.allow); err != nil {
+		return nil, err
+	}
+	if rules.Deny, err = parseHostFlag("--deny-host", f.deny); err != nil {
+		return nil, err
+	}
+	return rules.Decide, nil
+}
+
+func parseHostFlag(flag string, list []string) ([]proxy.HostRule, error) {
+	var rules []proxy.HostRule
+	for _, s := range list {
+		r, err := proxy.ParseHostRule(s)
+		if err != nil {
+			return nil, misused(fmt.Errorf("%s %q: %w", flag, s, err),
+				"write a name, *.name, an address or a range, each with :port if only one is meant: example.com, *.example.com:443, [::1]:8443, 10.0.0.0/8")
+		}
+		rules = append(rules, r)
+	}
+	return rules, nil
+}

@@ -11,6 +11,8 @@ import (
 	"net/netip"
 	"os"
 	"runtime/debug"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -237,6 +239,10 @@ func (c *client) handle(at time.Time) bool {
 	if err == nil && t.Userinfo && c.origin != nil {
 		err = errors.New("a user name in the URL of a request inside a CONNECT")
 	}
+	own := err == nil && (t.Form == wire.OriginForm || t.Form == wire.AsteriskForm)
+	if c.origin == nil && !own && !c.authenticated() {
+		return c.challenge()
+	}
 	if err != nil {
 		return c.turnDown(c.newExchange(c.blame(), at), refusal(netlog.RefusedBadRequest, http.StatusBadRequest, err.Error()))
 	}
@@ -305,6 +311,9 @@ func (c *client) handleOwn(at time.Time) bool {
 	if !c.isForUs() {
 		o := c.blame()
 		host, _ := c.req.Fields.Get("host")
+		if c.p.Credentials != nil { // which may have been meant for our page
+			c.req.Fields = slices.DeleteFunc(c.req.Fields, func(f wire.Field) bool { return strings.EqualFold(string(f.Name), "authorization") })
+		}
 		ex := c.newExchange(o, at)
 		return c.turnDown(ex, misdirected(string(host), o.authority()))
 	}

@@ -52,6 +52,11 @@ type Config struct {
 	// Policy says what is done with a target; nil: everything is intercepted.
 	// It is called from many goroutines.
 	Policy func(Target) Decision
+	// Credentials says whether a user may use the proxy, in constant time; nil:
+	// nobody is asked who it is (Basic, RFC 7617). Else each CONNECT and each
+	// http:// request wants them, or gets a 407. They are in no log. It is called
+	// from many goroutines.
+	Credentials func(user, password string) bool
 	// Leaf gives the certificate that the browser is shown for a name or an
 	// address. nil: nothing can be intercepted, and every CONNECT that the
 	// policy does not refuse is tunnelled.

@@ -30,6 +30,7 @@ func recordEnvironment(base []string, proxyURL, bundle, certificate string) []st
 		name, _, _ := strings.Cut(v, "=")
 		set[name] = true
 	}
+	set[variable("proxy-user")] = true // nobody's but a proxy's own
 	var env []string
 	for _, v := range base {
 		if name, _, _ := strings.Cut(v, "="); !set[name] {

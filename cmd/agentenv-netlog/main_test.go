@@ -227,3 +227,10 @@ func newOrigin(fatalf func(string, ...any), dir string) (server *httptest.Server
 	server.StartTLS()
 	return server, a.CertificatePEM()
 }
+
+// newPlainOrigin serves "hello" over http:// and gives its URL.
+func newPlainOrigin(t *testing.T) string {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "hello") }))
+	t.Cleanup(server.Close)
+	return server.URL + "/"
+}

@@ -26,6 +26,7 @@ import (
 type proxyFlags struct {
 	listen   string
 	open     bool
+	users    userFlags
 	standIn  bool
 	log      string
 	logMode  string
@@ -77,7 +78,8 @@ signal ends the wait.`,
 	flags := c.Flags()
 	flags.SortFlags = false
 	flags.StringVar(&f.listen, "listen", "127.0.0.1:8080", "`ADDRESS` to listen on; port 0 is any free one")
-	flags.BoolVar(&f.open, "open", false, "let --listen be an address that others can reach")
+	flags.BoolVar(&f.open, "open", false, "let --listen be an address that others can reach, and ask nobody who it is")
+	f.users.add(flags)
 	flags.StringVar(&f.log, "log", "network.jsonl", "`FILE` of the log")
 	flags.BoolVar(&f.standIn, "stand-in", false, "decrypt nothing: record connections, and http:// requests without headers or bodies")
 	f.interception.add(flags)
@@ -123,7 +125,10 @@ func runProxy(f proxyFlags, signals <-chan os.Signal, stderr io.Writer) error {
 	if _, err := f.upstream.configure(&p); err != nil {
 		return err
 	}
-	l, err := listen(f.listen, f.open)
+	if p.Credentials, err = f.users.credentials(); err != nil {
+		return err
+	}
+	l, err := listen(f.listen, f.open || p.Credentials != nil)
 	if err != nil {
 		return err
 	}
@@ -148,6 +153,9 @@ func runProxy(f proxyFlags, signals <-chan os.Signal, stderr io.Writer) error {
 		return unusableLog(err)
 	}
 	greeting(s.address)
+	if p.Credentials != nil {
+		fmt.Fprintln(stderr, "  a user name and a password are asked for: curl --proxy-user USER:PASSWORD")
+	}
 
 	var broken error
 	select {

@@ -59,15 +59,16 @@ func listenLoopback() (net.Listener, error) {
 }
 
 // listen takes the address that --listen says. Whoever reaches it can use the
-// proxy, so it is a loopback one unless open says otherwise.
-func listen(address string, open bool) (net.Listener, error) {
+// proxy, so it is a loopback one unless open says otherwise or users are asked who
+// they are.
+func listen(address string, mayBeReached bool) (net.Listener, error) {
 	tcp, err := net.ResolveTCPAddr("tcp", address)
 	if err != nil {
 		return nil, misused(fmt.Errorf("--listen %q: %w", address, err), "write it as HOST:PORT, such as 127.0.0.1:8080; port 0 is any free one")
 	}
-	if !tcp.IP.IsLoopback() && !open {
+	if !tcp.IP.IsLoopback() && !mayBeReached {
 		return nil, misused(fmt.Errorf("--listen %q is not a loopback address: everyone who reaches it could use the proxy", address),
-			"listen on 127.0.0.1, or say --open if the network around it is trusted")
+			"listen on 127.0.0.1, ask for a password with --proxy-user-file, or say --open if the network around it is trusted")
 	}
 	l, err := net.ListenTCP("tcp", tcp)
 	switch {

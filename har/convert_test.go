@@ -118,7 +118,7 @@ func every(f *fixture) {
 	// Tunnels: one that went well, one that the browser refused, one refused.
 	id = f.open(&netlog.Open{Kind: netlog.KindTunnel, Via: netlog.ViaTunnel, Target: "bank.example:443"})
 	f.end(id, &netlog.End{Server: &netlog.Server{Address: "192.0.2.1:443", Connection: 2},
-		Tunnel:  &netlog.Tunnel{Sent: 1000, Received: 20_000, SNI: "bank.example", ALPN: []string{"h2", "http/1.1"}, TLSVersions: []string{"TLS 1.3"}, TLSVersion: "TLS 1.3"},
+		Tunnel:  &netlog.Tunnel{Sent: 1000, Received: 20_000, SNI: "bank.example", ALPN: []string{"h2", "http/1.1"}, TLSVersions: []string{"TLS 1.3"}, TLSVersion: "TLS 1.3", Reason: "it is to be"},
 		Timings: netlog.Timings{Blocked: 5, DNS: 6, Connect: 7, TLS: -1, Send: 0, Wait: 0, Receive: 1000, Total: 1018}})
 	id = f.open(&netlog.Open{Kind: netlog.KindTunnel, Target: "pinned.example:443"})
 	f.end(id, &netlog.End{Failed: &netlog.Failed{Phase: netlog.PhaseClientTLS, Code: netlog.CodeClientRefused, Reason: "the browser refused the certificate"}, Timings: netlog.NoTimings(3000)})

@@ -250,6 +250,7 @@ type Tunnel struct {
 	ALPN        []string `json:"alpn,omitempty"`
 	TLSVersions []string `json:"tlsVersions,omitempty"`
 	TLSVersion  string   `json:"tlsVersion,omitempty"`
+	Reason      string   `json:"reason,omitempty"` // why it was not decrypted
 }
 
 // WebSocket counts a socket's frames.

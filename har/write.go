@@ -227,6 +227,7 @@ func (e *encoder) tunnel(v *Tunnel) {
 		e.strings("alpn", v.ALPN)
 		e.strings("tlsVersions", v.TLSVersions)
 		e.stringIf("tlsVersion", v.TLSVersion)
+		e.stringIf("reason", v.Reason)
 	})
 }
 

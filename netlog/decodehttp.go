@@ -257,6 +257,8 @@ func (p *parser) tunnel() *Tunnel {
 			t.TLSVersions = p.strings()
 		case "tls_version":
 			t.TLSVersion = p.string()
+		case "reason":
+			t.Reason = p.string()
 		default:
 			p.skip()
 		}

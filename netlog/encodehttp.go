@@ -207,6 +207,7 @@ func (e *encoder) tunnel(t *Tunnel) {
 	e.strings(`"alpn":`, t.ALPN)
 	e.strings(`"tls_versions":`, t.TLSVersions)
 	e.stringIf(`"tls_version":`, t.TLSVersion)
+	e.stringIf(`"reason":`, t.Reason)
 	e.close()
 }
 

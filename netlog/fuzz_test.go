@@ -214,7 +214,7 @@ func (p *pieces) lines() []*Line {
 			Request: &Request{Trailers: p.headers(), Body: p.body()}, Response: response(),
 			Server: &Server{p.string(), p.int(), p.int()%2 == 0, &Dialled{p.time(), p.int(), p.int(), p.int()}, p.tls()}, ClientTLS: p.tls(),
 			Timings: Timings{p.int(), p.int(), p.int(), p.int(), p.int(), p.int(), p.int(), p.int()},
-			Tunnel:  &Tunnel{p.int(), p.int(), p.string(), p.strings(), p.strings(), p.string()},
+			Tunnel:  &Tunnel{p.int(), p.int(), p.string(), p.strings(), p.strings(), p.string(), p.string()},
 			WebSocket: &WebSocket{Frames{p.int(), p.int(), p.int(), p.int()}, Frames{p.int(), p.int(), p.int(), p.int()},
 				&Close{int(p.int()), p.string(), p.string()}, p.string(), p.string(), new(p.int())},
 			Failed: &Failed{Phase(p.string()), Code(p.string()), p.string()}, Refused: &Refused{RefusedCode(p.string()), p.string(), int(p.int())},

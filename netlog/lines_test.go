@@ -57,7 +57,7 @@ func everyLine() []*Line {
 			Time:    at,
 			Server:  &Server{Address: "192.0.2.1:443", Dialled: &Dialled{at, Absent, 0, Absent}},
 			Timings: NoTimings(12),
-			Tunnel:  &Tunnel{1, 2, "b.test", []string{"h2", ""}, []string{"TLS 1.3"}, "TLS 1.3"},
+			Tunnel:  &Tunnel{1, 2, "b.test", []string{"h2", ""}, []string{"TLS 1.3"}, "TLS 1.3", "b pins"},
 			Failed:  &Failed{PhaseConnect, CodeTimeout, "no answer"},
 		}},
 		{Head: Head{9, EventOpen, 9, at, 0}, Open: &Open{at, KindExchange, ViaPlain, "", "127.0.0.1:1", 0, "", &Request{Method: "GET", URL: "http://c/", Version: "HTTP/1.0"}}},

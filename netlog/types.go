@@ -243,6 +243,7 @@ type Tunnel struct {
 	ALPN        []string `json:"alpn,omitempty"`         // the list offered
 	TLSVersions []string `json:"tls_versions,omitempty"` // the list offered
 	TLSVersion  string   `json:"tls_version,omitempty"`  // of the ServerHello
+	Reason      string   `json:"reason,omitempty"`       // why what could be decrypted was not, a sentence for people
 }
 
 // WebSocket counts a socket's frames.

@@ -21,7 +21,11 @@ func (c *client) connect(t wire.Target, at time.Time) {
 		c.denyTunnel(c.newTunnel(hostPort(t.Host, t.Port), c.p.way(netlog.ViaTunnel), at), forbidden(d))
 		return
 	case d.Action == TunnelThrough, c.p.Leaf == nil, c.p.StandIn:
-		c.connectTunnel(c.newTunnel(hostPort(t.Host, t.Port), c.p.way(netlog.ViaTunnel), at), target)
+		tunnel := c.newTunnel(hostPort(t.Host, t.Port), c.p.way(netlog.ViaTunnel), at)
+		if d.Action == TunnelThrough {
+			tunnel.seen.Reason = d.Reason
+		}
+		c.connectTunnel(tunnel, target)
 		return
 	}
 	if _, err := c.conn.Write([]byte(established)); err != nil {

@@ -65,18 +65,24 @@ func (c *client) intercept(target Target, d Decision, e *early, at time.Time) {
 		pair(netlog.ViaMITM).finish(c.fail(netlog.PhaseClientTLS, err))
 		return
 	case d.Action == TunnelThrough:
-		c.lateTunnel(pair(netlog.ViaTunnel), e)
+		t := pair(netlog.ViaTunnel)
+		t.seen.Reason = d.Reason
+		c.lateTunnel(t, e)
 		return
 	}
 	c.connectUp(o, e, offered.ALPN)
 	if err := c.handshake(); err != nil {
 		f := handshakeFailure(c, err)
+		c.pin(err)
 		c.cancel(errClientGone)
 		pair(netlog.ViaMITM).finish(f)
 		return
 	}
 	// Some browsers say only behind the handshake that they don't trust us.
-	c.refusedOurs = func(err error) { pair(netlog.ViaMITM).finish(handshakeFailure(c, err)) }
+	c.refusedOurs = func(err error) {
+		c.pin(err)
+		pair(netlog.ViaMITM).finish(handshakeFailure(c, err))
+	}
 	if c.rest() && !c.hungUp() {
 		c.serve()
 	}

@@ -25,10 +25,15 @@ type hop struct {
 	routed bool // by the policy itself, which is not asked about the addresses
 }
 
-// decide asks the policy about a host.
+// decide asks the policy about a host, of which what was learnt of its browser's
+// trust is a part.
 func (p *Proxy) decide(t Target) Decision {
 	t.Addr = addressOf(t.Host)
-	return p.Policy(t)
+	d := p.Policy(t)
+	if d.Action == Intercept && t.Scheme == "https" && p.pins.has(t.Host) {
+		return Decision{Action: TunnelThrough, Reason: "a browser had refused the proxy's certificate for this host"}
+	}
+	return d
 }
 
 // permits tells why a hop's address must not be dialled, if the policy refuses it.
@@ -58,7 +63,7 @@ const (
 // A Decision is what the policy says of a target. The zero value intercepts.
 type Decision struct {
 	Action Action
-	Reason string // why, for the log and the browser; used by Refuse
+	Reason string // why, for the log and the browser; used by Refuse and, in the log, TunnelThrough
 	Route  *Route // where to, for RouteTo
 }
 

@@ -76,6 +76,12 @@ type Config struct {
 	// StandIn makes every CONNECT that the policy lets pass a tunnel, and records
 	// http:// requests at connection level: no headers, no bodies, bytes each way.
 	StandIn bool
+	// TunnelOnPin has a host tunnelled, from the next connection on and until the
+	// process ends, once a browser refuses the certificate that it was shown for it
+	// by one of the alerts bad_certificate, certificate_unknown and unknown_ca. Logger is told, and the
+	// tunnel's end line. Such a host is one that pins, or a browser does not trust
+	// the authority: then all that it reaches goes unrecorded.
+	TunnelOnPin bool
 	// Keep is what is kept of bodies. Zero: 10 MiB of a request's, 1 MiB of an
 	// answer's when it is text.
 	Keep netlog.Limits
@@ -122,6 +128,7 @@ type Proxy struct {
 	clients atomic.Int64 // browser connections numbered so far
 	servers atomic.Int64 // upstream connections numbered so far
 	killed  atomic.Bool  // in-flight work is being ended as stopped
+	pins    pins         // of TunnelOnPin
 
 	inflating sync.Pool // of *inflating, what compressed messages are read with
 

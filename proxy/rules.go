@@ -31,25 +31,25 @@ func (r *Rules) Decide(t Target) Decision {
 			return Decision{Action: Refuse, Reason: "the host is denied by " + rule.String()}
 		}
 	}
-	if len(r.Allow) > 0 && !anyMatches(r.Allow, t) {
+	if _, ok := match(r.Allow, t); !ok && len(r.Allow) > 0 {
 		return Decision{Action: Refuse, Reason: "the host is not one of those that are allowed"}
 	}
 	if r.DenyPrivate && t.Addr.IsValid() && isPrivate(t.Addr) {
 		return Decision{Action: Refuse, Reason: fmt.Sprintf("%v is not an address of the public internet, and such are denied", t.Addr)}
 	}
-	if anyMatches(r.Tunnel, t) {
-		return Decision{Action: TunnelThrough, Reason: "the host is to be tunnelled"}
+	if rule, ok := match(r.Tunnel, t); ok {
+		return Decision{Action: TunnelThrough, Reason: "the host is to be tunnelled by " + rule.String()}
 	}
 	return Decision{}
 }
 
-func anyMatches(rules []HostRule, t Target) bool {
+func match(rules []HostRule, t Target) (HostRule, bool) {
 	for _, r := range rules {
 		if r.Matches(t) {
-			return true
+			return r, true
 		}
 	}
-	return false
+	return HostRule{}, false
 }
 
 // addressOf is the address that a host is; invalid for a name.

@@ -119,7 +119,7 @@ func runProxy(f proxyFlags, signals <-chan os.Signal, stderr io.Writer) error {
 		return err
 	}
 	p := proxy.Config{StandIn: f.standIn, Keep: proxy.DefaultKeep(), Timeouts: f.timeouts, Logger: newLogger(stderr)}
-	if p.Policy, err = f.rules.policy(); err != nil {
+	if err := f.rules.configure(&p); err != nil {
 		return err
 	}
 	if _, err := f.upstream.configure(&p); err != nil {

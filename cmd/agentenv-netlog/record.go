@@ -147,7 +147,7 @@ func planRecord(f recordFlags, command string) (p recordPlan, err error) {
 		return p, err
 	}
 	p.proxy = proxy.Config{Keep: keepAll}
-	if p.proxy.Policy, err = f.rules.policy(); err != nil {
+	if err := f.rules.configure(&p.proxy); err != nil {
 		return p, err
 	}
 	extra, err := f.upstream.configure(&p.proxy)

@@ -13,29 +13,31 @@ import (
 type ruleFlags struct {
 	tunnel, allow, deny []string
 	denyPrivate         bool
+	tunnelOnPin         bool
 }
 
 func (f *ruleFlags) add(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&f.tunnel, "tunnel", nil, "relay this `HOST` undecrypted: NAME, *.NAME (any depth below it), an address or a range (10.0.0.0/8), with :PORT if only one is meant (repeatable)")
+	flags.BoolVar(&f.tunnelOnPin, "tunnel-on-pin", false, "relay a host undecrypted once a browser has refused the certificate for it; a browser that does not trust the authority then goes unrecorded")
 	flags.StringSliceVar(&f.allow, "allow-host", nil, "refuse every host but this `HOST`, written as for --tunnel; a name is allowed by its name (repeatable)")
 	flags.StringSliceVar(&f.deny, "deny-host", nil, "refuse this `HOST`, written likewise, and what resolves to it; it wins over --allow-host (repeatable)")
 	flags.BoolVar(&f.denyPrivate, "deny-private", false, "refuse addresses that are not of the public internet (loopback, private, link-local, clouds' metadata), also when a name resolves to one")
 }
 
-// policy is what the flags mean.
-func (f *ruleFlags) policy() (func(proxy.Target) proxy.Decision, error) {
+// configure makes c as the flags say.
+func (f *ruleFlags) configure(c *proxy.Config) (err error) {
 	rules := proxy.Rules{DenyPrivate: f.denyPrivate}
-	var err error
 	if rules.Tunnel, err = parseHostFlag("--tunnel", f.tunnel); err != nil {
-		return nil, err
+		return err
 	}
 	if rules.Allow, err = parseHostFlag("--allow-host", f.allow); err != nil {
-		return nil, err
+		return err
 	}
 	if rules.Deny, err = parseHostFlag("--deny-host", f.deny); err != nil {
-		return nil, err
+		return err
 	}
-	return rules.Decide, nil
+	c.Policy, c.TunnelOnPin = rules.Decide, f.tunnelOnPin
+	return nil
 }
 
 func parseHostFlag(flag string, list []string) ([]proxy.HostRule, error) {

@@ -131,7 +131,7 @@ func (u *upstream) badHead(ex *exchange, err error) bool {
 
 // informational relays and records a 1xx, which an HTTP/1.0 client does not get.
 func (u *upstream) informational(ex *exchange) bool {
-	ex.informational = append(ex.informational, netlog.Informational{Status: u.answer.Status, Headers: headers(u.answer.Fields)})
+	ex.informational = append(ex.informational, netlog.Informational{Status: u.answer.Status, Headers: u.c.p.headers(u.answer.Fields)})
 	if ex.oldHTTP {
 		return true
 	}
@@ -158,7 +158,7 @@ func (u *upstream) final(ex *exchange) bool {
 	if u.c.p.StandIn {
 		ex.response = bareAnswer(a)
 	} else {
-		ex.response = response(a)
+		ex.response = u.c.p.response(a)
 		ex.response.Informational = ex.informational
 	}
 	if a.Status == http.StatusSwitchingProtocols {

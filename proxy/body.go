@@ -3,7 +3,6 @@ package proxy
 import (
 	"time"
 
-	"github.com/agentenv/netlog/netlog"
 	"github.com/agentenv/netlog/proxy/wire"
 )
 
@@ -23,6 +22,9 @@ type body struct {
 // leniently than browsers.
 func (b *body) frame(f wire.Framing, t tap, lenient bool) {
 	*b = body{kind: f.Kind, left: f.Length, tap: t, chunks: wire.Chunked{Lenient: lenient}}
+	if f.Kind == wire.Length {
+		b.tap.length = f.Length
+	}
 	b.whole = f.Kind == wire.None || f.Kind == wire.Length && f.Length == 0
 }
 
@@ -75,10 +77,10 @@ func (b *body) check(p []byte) error {
 	return nil
 }
 
-// trailers are those of a chunked body, as the log has them.
-func (b *body) trailers() []netlog.Header {
+// trailers are those of a chunked body.
+func (b *body) trailers() []wire.Field {
 	if b.kind != wire.ByChunks {
 		return nil
 	}
-	return headers(b.chunks.Trailers())
+	return b.chunks.Trailers()
 }

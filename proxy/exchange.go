@@ -30,6 +30,7 @@ type exchange struct {
 	sending   body
 	lastSent  atomic.Int64  // when some of it went up last, in nanoseconds since 1970
 	uploaded  chan struct{} // closed when no more of it comes
+	changed   []string      // what an option has changed of it
 	unsent    error         // what kept the rest from going up; read after uploaded
 	abandoned atomic.Bool   // it goes nowhere any more and is read for the log alone
 
@@ -72,7 +73,7 @@ func (c *client) newExchange(o *origin, at time.Time) *exchange {
 	ex.open = netlog.Open{
 		Time: at, Kind: netlog.KindExchange, Via: o.via, Site: o.site(),
 		Client: c.addr, Connection: c.number,
-		Request: request(r, url, target),
+		Request: c.p.request(r, url, target),
 	}
 	if c.p.StandIn {
 		bare(ex.open.Request)
@@ -150,7 +151,11 @@ func (ex *exchange) know() *netlog.Request {
 		ex.writeOpen()
 		return nil
 	}
-	return ex.entry.know(ex.sending.tap.body(), ex.sending.trailers())
+	r := ex.entry.know(ex.sending.tap.body(), ex.p.headers(ex.sending.trailers()))
+	if r == nil {
+		ex.sending.tap.kept.drop()
+	}
+	return r
 }
 
 // finish ends the exchange: with f as what broke it, or nil when it went well.
@@ -158,11 +163,11 @@ func (ex *exchange) finish(f *failure) {
 	if ex.answerLine != nil {
 		ex.answerLine.Stop()
 	}
-	end := &netlog.End{Time: ex.p.now(), ClientTLS: ex.c.tls, WebSocket: ex.socket, Unparsed: ex.unparsed}
+	end := &netlog.End{Time: ex.p.now(), ClientTLS: ex.c.tls, WebSocket: ex.socket, Changed: ex.changed, Unparsed: ex.unparsed}
 	end.Timings = ex.marks.timings(ex.open.Time, end.Time)
 	if ex.response != nil {
 		ex.response.Body = ex.receiving.tap.body()
-		ex.response.Trailers = ex.receiving.trailers()
+		ex.response.Trailers = ex.p.headers(ex.receiving.trailers())
 		ex.response.Complete = ex.receiving.whole
 		end.Response = ex.response
 	}
@@ -184,5 +189,7 @@ func (ex *exchange) finish(f *failure) {
 		ex.bareEnd(end)
 	}
 	ex.end(end)
+	ex.sending.tap.kept.drop()
+	ex.receiving.tap.kept.drop()
 	ex.closeDone.Do(func() { close(ex.done) })
 }

@@ -19,7 +19,7 @@ type clientKey struct{}
 
 // browserTLS is the configuration of every session with a browser; nil without
 // leaves. The connection, not the configuration, knows the name.
-func browserTLS(leaf func(string) (*tls.Certificate, error)) *tls.Config {
+func browserTLS(leaf func(string) (*tls.Certificate, error), keys io.Writer) *tls.Config {
 	if leaf == nil {
 		return nil
 	}
@@ -29,6 +29,7 @@ func browserTLS(leaf func(string) (*tls.Certificate, error)) *tls.Config {
 		},
 		NextProtos:                  httpOnly,
 		MinVersion:                  tls.VersionTLS12,
+		KeyLogWriter:                keys,
 		DynamicRecordSizingDisabled: true, // what passes is relayed in the pieces that it came in
 	}
 	// Who offers only what we don't speak (curl --http1.0) gets no protocol, as from

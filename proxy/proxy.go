@@ -26,6 +26,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"io"
 	"log/slog"
 	"net"
 	"net/netip"
@@ -87,6 +88,24 @@ type Config struct {
 	Keep netlog.Limits
 	// NoMessages lets WebSocket messages be counted only, without lines.
 	NoMessages bool
+	// NoHash lets bodies go without their SHA-256.
+	NoHash bool
+	// Redact names the header fields, in any case, whose values stay out of the log.
+	Redact []string
+	// StripConditionals takes If-None-Match and If-Modified-Since off a GET or HEAD
+	// on its way up, so that a cache's 304 becomes the whole answer.
+	StripConditionals bool
+	// BodyMemory is how many bytes of bodies are held in memory until their lines
+	// are written, of all connections together; what is more goes to temporary
+	// files. 0: 96 MiB; below: none.
+	BodyMemory int64
+	// BodyFolder is where those files are made, which have no names; "": the
+	// system's folder for temporary files.
+	BodyFolder string
+	// KeyLog takes the TLS secrets of both legs, as SSLKEYLOGFILE has them, in one
+	// Write a line; nil: they are kept from everybody. Who has them can decrypt
+	// what was recorded of the connections.
+	KeyLog io.Writer
 	// Timeouts are the time limits; zero fields have their defaults.
 	Timeouts Timeouts
 	// Logger is told what people should know of; nil: nobody is.
@@ -130,6 +149,7 @@ type Proxy struct {
 	killed  atomic.Bool  // in-flight work is being ended as stopped
 	pins    pins         // of TunnelOnPin
 
+	bodies    store
 	inflating sync.Pool // of *inflating, what compressed messages are read with
 
 	mu        sync.Mutex
@@ -157,14 +177,19 @@ func New(c Config) (*Proxy, error) {
 		return nil, errors.New(`kept types "` + c.Keep.Types + `" are none of text, all, none`)
 	}
 	c.Timeouts = c.Timeouts.withDefaults()
+	keys := c.keys()
 	p := &Proxy{
 		Config:    c,
 		base:      time.Now(),
-		trusts:    trusts{roots: c.UpstreamRoots},
+		trusts:    trusts{roots: c.UpstreamRoots, keys: keys},
 		listeners: map[net.Listener]struct{}{},
 		live:      map[*client]struct{}{},
 	}
-	p.clientTLS = browserTLS(c.Leaf)
+	p.clientTLS = browserTLS(c.Leaf, keys)
+	p.bodies.limit, p.bodies.folder, p.bodies.log = max(c.BodyMemory, 0), c.BodyFolder, c.Logger
+	if c.BodyMemory == 0 {
+		p.bodies.limit = defaultBodyMemory
+	}
 	return p, nil
 }
 

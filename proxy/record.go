@@ -11,22 +11,38 @@ import (
 	"github.com/agentenv/netlog/proxy/wire"
 )
 
-// headers are a head's fields as the log has them.
-func headers(fields []wire.Field) []netlog.Header {
+// removed stands in the log for the value of a field that Config.Redact names.
+const removed = "<removed>"
+
+// headers are fields as the log has them.
+func (p *Proxy) headers(fields []wire.Field) []netlog.Header {
 	if len(fields) == 0 {
 		return nil
 	}
 	hs := make([]netlog.Header, 0, len(fields))
 	for i := range fields {
-		hs = append(hs, netlog.Header{Name: string(fields[i].Name), Value: string(fields[i].Value)})
+		h := netlog.Header{Name: string(fields[i].Name), Value: string(fields[i].Value)}
+		if p.redacts(h.Name) {
+			h.Value = removed
+		}
+		hs = append(hs, h)
 	}
 	return hs
 }
 
+func (p *Proxy) redacts(name string) bool {
+	for _, secret := range p.Redact {
+		if strings.EqualFold(secret, name) {
+			return true
+		}
+	}
+	return false
+}
+
 // requestHeaders are headers without what is never logged: the browser's
 // credentials for the proxy itself.
-func requestHeaders(fields []wire.Field) []netlog.Header {
-	hs := headers(fields)
+func (p *Proxy) requestHeaders(fields []wire.Field) []netlog.Header {
+	hs := p.headers(fields)
 	kept := hs[:0]
 	for _, h := range hs {
 		if !strings.EqualFold(h.Name, "Proxy-Authorization") {
@@ -37,24 +53,24 @@ func requestHeaders(fields []wire.Field) []netlog.Header {
 }
 
 // request is what the log has of a request's head.
-func request(r *wire.Request, url, target string) *netlog.Request {
+func (p *Proxy) request(r *wire.Request, url, target string) *netlog.Request {
 	return &netlog.Request{
 		Method:      string(r.Method),
 		URL:         url,
 		Target:      target,
 		Version:     r.Version,
-		Headers:     requestHeaders(r.Fields),
+		Headers:     p.requestHeaders(r.Fields),
 		HeaderBytes: int64(len(r.Raw)),
 	}
 }
 
 // response is what the log has of an answer's head.
-func response(a *wire.Answer) *netlog.Response {
+func (p *Proxy) response(a *wire.Answer) *netlog.Response {
 	return &netlog.Response{
 		Status:      a.Status,
 		Reason:      string(a.Reason),
 		Version:     a.Version,
-		Headers:     headers(a.Fields),
+		Headers:     p.headers(a.Fields),
 		HeaderBytes: int64(len(a.Raw)),
 	}
 }

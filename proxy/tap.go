@@ -16,10 +16,12 @@ import (
 type tap struct {
 	limit     int64 // bytes to keep; 0: none
 	blind     bool  // only count
+	noHash    bool
 	sniff     bool  // keep only when the first bytes look like text
+	length    int64 // of the whole body as its framing has it; 0: not known
 	size      int64
 	hash      hash.Hash // nil until the first byte
-	kept      []byte
+	kept      kept
 	truncated bool
 
 	timed  bool // note when the parts come
@@ -42,27 +44,37 @@ func (t *tap) pass(p []byte, now time.Time) {
 	if t.timed {
 		t.chunks = append(t.chunks, netlog.Chunk{Offset: t.size, Micros: micros(t.since, now)})
 	}
-	if t.hash == nil {
-		t.hash = sha256.New()
+	if !t.noHash {
+		if t.hash == nil {
+			t.hash = sha256.New()
+		}
+		t.hash.Write(p)
 	}
-	t.hash.Write(p)
+	t.keep(p)
 	t.size += int64(len(p))
-	room := t.limit - int64(len(t.kept))
-	if int64(len(p)) > room {
-		p = p[:room]
-		t.truncated = t.limit > 0
-	}
-	t.kept = append(t.kept, p...)
-	if t.sniff && len(t.kept) >= sniffLen {
+	if t.sniff && t.kept.size >= sniffLen {
 		t.decide()
+	}
+}
+
+// keep keeps of p what the limit, and the room for bodies, allow.
+func (t *tap) keep(p []byte) {
+	if t.limit == 0 || t.truncated {
+		return
+	}
+	n := min(int64(len(p)), t.limit-t.size)
+	t.truncated = n < int64(len(p))
+	if int64(t.kept.write(p[:n], min(t.length, t.limit)-t.size)) < n {
+		t.truncated = true
 	}
 }
 
 // decide settles whether a body without a type is kept.
 func (t *tap) decide() {
 	t.sniff = false
-	if !looksLikeText(t.kept[:min(len(t.kept), sniffLen)]) {
-		t.limit, t.kept, t.truncated = 0, nil, false
+	if !looksLikeText(t.kept.begin(sniffLen)) {
+		t.kept.drop()
+		t.limit, t.truncated = 0, false
 	}
 }
 
@@ -75,33 +87,36 @@ func (t *tap) body() *netlog.Body {
 	if t.hash != nil {
 		b.SHA256 = hex.EncodeToString(t.hash.Sum(nil))
 	}
-	if len(t.kept) > 0 {
-		b.Kept = netlog.Bytes(t.kept)
-	}
+	b.Kept = t.kept.logged()
 	return b
 }
 
 // requestTap is the tap for a request's body.
-func (p *Proxy) requestTap() tap {
-	return tap{blind: p.StandIn, limit: p.Keep.RequestBody}
+func (p *Proxy) requestTap() tap { return p.tap(p.Keep.RequestBody) }
+
+// tap is one that keeps up to limit bytes.
+func (p *Proxy) tap(limit int64) tap {
+	if p.StandIn {
+		return tap{blind: true}
+	}
+	return tap{limit: limit, noHash: p.NoHash, kept: kept{store: &p.bodies}}
 }
 
 // answerTap is the tap for an answer of the given Content-Type.
 func (p *Proxy) answerTap(contentType string) tap {
-	keep := p.Keep
-	switch {
-	case p.StandIn:
-		return tap{blind: true}
-	case keep.Types == "none":
-		return tap{}
-	case keep.Types == "all":
-		return tap{limit: keep.ResponseBody}
+	sniff := false
+	switch types := p.Keep.Types; {
+	case types == "none":
+		return p.tap(0)
+	case types == "all":
 	case contentType == "":
-		return tap{limit: keep.ResponseBody, sniff: true}
-	case isTextType(contentType):
-		return tap{limit: keep.ResponseBody}
+		sniff = true
+	case !isTextType(contentType):
+		return p.tap(0)
 	}
-	return tap{}
+	t := p.tap(p.Keep.ResponseBody)
+	t.sniff = sniff && t.limit > 0
+	return t
 }
 
 // isTextType tells whether a Content-Type is of those that are kept by default:

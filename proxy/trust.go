@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"io"
 	"net"
 	"sync"
 )
@@ -26,6 +27,7 @@ type Trust struct {
 // not be resumed under another.
 type trusts struct {
 	roots *x509.CertPool
+	keys  io.Writer
 
 	mu      sync.Mutex
 	configs map[Trust]*tls.Config
@@ -39,6 +41,7 @@ func (t *trusts) config(trust Trust) *tls.Config {
 		c = &tls.Config{
 			RootCAs:            t.roots,
 			InsecureSkipVerify: trust.Any,
+			KeyLogWriter:       t.keys,
 			ClientSessionCache: tls.NewLRUClientSessionCache(256),
 		}
 		if trust.Certificate != nil {

@@ -47,16 +47,15 @@ var errFault = failed(netlog.PhaseProxy, netlog.CodeInternal, "a fault of the pr
 
 // forwardHead is the request's head as it goes up.
 func (c *client) forwardHead(ex *exchange, o wire.ForwardOptions) []byte {
-	r := &c.req
+	r := c.req
+	r.Fields = ex.stripConditionals(r.Fields)
 	if route := ex.origin.route; route != nil && route.Request != nil {
-		rewritten := c.req
-		rewritten.Fields = append(wire.FieldList(nil), c.req.Fields...)
+		r.Fields = append(wire.FieldList(nil), r.Fields...)
 		if o.Target != nil {
-			rewritten.Target = o.Target
+			r.Target = o.Target
 		}
-		route.Request(&rewritten)
-		o.Target = rewritten.Target
-		r = &rewritten
+		route.Request(&r)
+		o.Target = r.Target
 	}
 	return r.AppendForward(make([]byte, 0, len(c.req.Raw)+128), o)
 }
@@ -128,7 +127,7 @@ const earlyOpen = 64 << 10
 // sending goroutine runs again.
 func (ex *exchange) lastPiece() {
 	ex.marks.sending = ex.p.now()
-	if len(ex.sending.tap.kept) <= earlyOpen {
+	if ex.sending.tap.kept.size <= earlyOpen {
 		ex.know()
 	}
 }

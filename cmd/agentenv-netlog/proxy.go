@@ -42,12 +42,15 @@ type interception struct {
 	caDir    string
 	rules    ruleFlags
 	upstream upstreamFlags
+	keep     keepFlags
 }
 
-func (f *interception) add(flags *pflag.FlagSet) {
+// add adds the flags; limits are what is kept of bodies without them.
+func (f *interception) add(flags *pflag.FlagSet, limits netlog.Limits) {
 	addAuthorityFlag(flags, &f.caDir)
 	f.rules.add(flags)
 	f.upstream.add(flags)
+	f.keep.add(flags, limits)
 }
 
 func newProxy() *cobra.Command {
@@ -82,7 +85,7 @@ signal ends the wait.`,
 	f.users.add(flags)
 	flags.StringVar(&f.log, "log", "network.jsonl", "`FILE` of the log")
 	flags.BoolVar(&f.standIn, "stand-in", false, "decrypt nothing: record connections, and http:// requests without headers or bodies")
-	f.interception.add(flags)
+	f.interception.add(flags, proxy.DefaultKeep())
 	flags.StringVar(&f.logMode, "log-mode", "", "mode of a log that is made, in octal (default 0600, as it holds cookies; 0644 with --stand-in)")
 	flags.DurationVar(&f.logStall, "log-stall", 5*time.Second, "how long a log that can't be written holds up the traffic")
 	flags.StringVar(&f.sync, "sync", "1s", "when lines are forced to the disk: never, each (end line), or an interval")
@@ -118,11 +121,14 @@ func runProxy(f proxyFlags, signals <-chan os.Signal, stderr io.Writer) error {
 	if err := positive(f); err != nil {
 		return err
 	}
-	p := proxy.Config{StandIn: f.standIn, Keep: proxy.DefaultKeep(), Timeouts: f.timeouts, Logger: newLogger(stderr)}
+	p := proxy.Config{StandIn: f.standIn, Timeouts: f.timeouts, Logger: newLogger(stderr)}
 	if err := f.rules.configure(&p); err != nil {
 		return err
 	}
 	if _, err := f.upstream.configure(&p); err != nil {
+		return err
+	}
+	if err := f.keep.configure(&p); err != nil {
 		return err
 	}
 	if p.Credentials, err = f.users.credentials(); err != nil {
@@ -147,6 +153,9 @@ func runProxy(f proxyFlags, signals <-chan os.Signal, stderr io.Writer) error {
 		greeting = func(address net.Addr) {
 			greet(stderr, address, f.log, authority.CertificatePath(), created, leaves.SPKI())
 		}
+	}
+	if err := f.keep.openKeyLog(&p, f.log); err != nil {
+		return err
 	}
 	s, err := newSession(l, w, p)
 	if err != nil {

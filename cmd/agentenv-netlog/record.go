@@ -47,8 +47,8 @@ NODE_EXTRA_CA_CERTS. Chromium and Chrome, told by the command's name, get flags
 instead, among them a fresh profile; one that you give yourself wins. A script
 that starts a browser has to hand the proxy on.
 
-The terminal is the command's, Ctrl-C too. Bodies of every type are kept up to
-64 MiB. The exit status is the command's: 128 and the signal's number when one
+The terminal is the command's, Ctrl-C too. Bodies of every type are kept, up to
+64 MiB unless told otherwise. The exit status is the command's: 128 and the signal's number when one
 ended it, 127 when there is no such command; 1 when only the HAR went wrong.`,
 		Example: `  agentenv-netlog record -- curl https://example.com/
   agentenv-netlog record -o shop.har -- chromium https://shop.example/
@@ -65,7 +65,7 @@ ended it, 127 when there is no such command; 1 when only the HAR went wrong.`,
 	flags.SetInterspersed(false) // the command's flags are its own, also without the two hyphens
 	flags.StringVarP(&f.output, "output", "o", "network.har", "`FILE` of the HAR")
 	flags.StringVar(&f.log, "log", "", "keep the log in `FILE`, which must be new (default: none is kept)")
-	f.interception.add(flags)
+	f.interception.add(flags, keepAll)
 	return c
 }
 
@@ -125,6 +125,8 @@ func runRecord(f recordFlags, argv []string, stdin io.Reader, stdout, stderr io.
 type recordPlan struct {
 	target target
 	proxy  proxy.Config
+	keep   keepFlags
+	output string
 	caDir  string
 	roots  []byte // in PEM: the system's and --upstream-ca's
 }
@@ -146,7 +148,10 @@ func planRecord(f recordFlags, command string) (p recordPlan, err error) {
 	if p.target, err = newTarget(f.output, f.log); err != nil {
 		return p, err
 	}
-	p.proxy = proxy.Config{Keep: keepAll}
+	p.keep, p.output = f.keep, f.output
+	if err := f.keep.configure(&p.proxy); err != nil {
+		return p, err
+	}
 	if err := f.rules.configure(&p.proxy); err != nil {
 		return p, err
 	}
@@ -190,6 +195,10 @@ func (p recordPlan) start(folder, log string, command *exec.Cmd, argv []string) 
 		return nil, failed(err, "make room in the folder for temporary files, or name another in TMPDIR")
 	}
 	p.proxy.Leaf = leaves.Leaf
+	if err := p.keep.openKeyLog(&p.proxy, log, p.output); err != nil {
+		l.Close()
+		return nil, err
+	}
 	s, err := newSession(l, netlog.WriterConfig{Path: log, Mode: "record"}, p.proxy)
 	if err != nil {
 		return nil, unusableLog(err)

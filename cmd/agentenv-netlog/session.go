@@ -19,26 +19,29 @@ type session struct {
 	address net.Addr
 	proxy   *proxy.Proxy
 	log     *netlog.Writer
+	keys    io.Closer  // the key log, if it is to be closed
 	served  chan error // gets Serve's result
 }
 
-// newSession opens the log and serves l, which it closes if it can't. An error is
-// the log's: unusableLog has the hint.
+// newSession opens the log and serves l. It closes that, and the key log, if it
+// can't. An error is the log's: unusableLog has the hint.
 func newSession(l net.Listener, w netlog.WriterConfig, p proxy.Config) (*session, error) {
+	p.BodyFolder = bodyFolder(w.Path)
+	keys, _ := p.KeyLog.(io.Closer)
 	w.Program, w.Version, w.Limits = program, programVersion(), p.Keep
 	w.Logger = p.Logger
 	log, err := netlog.OpenWriter(w)
 	if err != nil {
 		l.Close()
-		return nil, err
+		return nil, errors.Join(err, closeKeys(keys))
 	}
 	p.Log = log
 	served, err := proxy.New(p)
 	if err != nil {
 		l.Close()
-		return nil, errors.Join(err, log.Close())
+		return nil, errors.Join(err, log.Close(), closeKeys(keys))
 	}
-	s := &session{address: l.Addr(), proxy: served, log: log, served: make(chan error, 1)}
+	s := &session{address: l.Addr(), proxy: served, log: log, keys: keys, served: make(chan error, 1)}
 	go func() { s.served <- s.proxy.Serve(l) }()
 	return s, nil
 }
@@ -47,7 +50,14 @@ func newSession(l net.Listener, w netlog.WriterConfig, p proxy.Config) (*session
 // writes the log to its end.
 func (s *session) close(ctx context.Context) error {
 	s.proxy.Shutdown(ctx) // what it had to stop stands in the log
-	return s.log.Close()
+	return errors.Join(s.log.Close(), closeKeys(s.keys))
+}
+
+func closeKeys(keys io.Closer) error {
+	if keys == nil {
+		return nil
+	}
+	return keys.Close()
 }
 
 // url is what a browser takes for its proxy.

@@ -1,0 +1,51 @@
+package main
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/agentenv/netlog/proxy"
+)
+
+func TestParseSize(t *testing.T) {
+	for s, want := range map[string]int64{
+		"0": 0, "1": 1, "17B": 17, "64KiB": 64 << 10, "10MiB": 10 << 20, "10 mib": 10 << 20, "1GiB": 1 << 30, "5kB": 5000, "2MB": 2e6, "1GB": 1e9,
+		"": -1, "MiB": -1, "-1": -1, "1.5MiB": -1, "10M": -1, "2GiB": -1, "1073741825": -1, "99999999999999999999": -1, "10MiBs": -1, "1e6": -1,
+	} {
+		got, err := parseSize("max-request-body", s)
+		if err != nil {
+			got = -1
+		}
+		if got != want {
+			t.Errorf("%q is %d (%v), want %d", s, got, err, want)
+		}
+	}
+	for _, n := range []int64{0, 1, 1000, 1024, 10 << 20, 96 << 20, 1 << 30} {
+		if got, err := parseSize("max-request-body", formatSize(n)); got != n {
+			t.Errorf("%d is written %q, which is %d: %v", n, formatSize(n), got, err)
+		}
+	}
+	if s := formatSize(proxy.DefaultKeep().RequestBody); s != "10MiB" {
+		t.Errorf("10 MiB is written %q", s)
+	}
+}
+
+// A key log is for its owner alone, and goes on where it was.
+func TestOpenKeyLog(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "keys.log")
+	for range 2 {
+		var c proxy.Config
+		f := keepFlags{keyLog: path}
+		if err := f.openKeyLog(&c, "network.jsonl"); err != nil {
+			t.Fatal(err)
+		}
+		io.WriteString(c.KeyLog, "line\n")
+		c.KeyLog.(io.Closer).Close()
+	}
+	info, err := os.Stat(path)
+	if err != nil || info.Mode() != 0o600 || info.Size() != 10 {
+		t.Errorf("%v, %v", info, err)
+	}
+}

@@ -4,6 +4,7 @@
 //	make bench                                   # all of it
 //	go run ./bench -only json,large -rounds 7
 //	go run ./bench -only json -parties ours -rounds 1 -profile /tmp/json
+//	go run ./bench -only json -before /tmp/agentenv-netlog
 //
 // Each party is a process of its own: agentenv-netlog as it is built, with its
 // log on; bench/floor, which ends TLS on both sides and copies bytes; goproxy
@@ -37,6 +38,7 @@ type options struct {
 	seconds float64
 	entries int
 	profile string
+	before  string
 }
 
 func main() {
@@ -47,6 +49,7 @@ func main() {
 	flag.Float64Var(&o.seconds, "seconds", 2, "how long each measurement is")
 	flag.IntVar(&o.entries, "entries", 0, "convert a log of `N` entries too (1000000 are some 4 GiB)")
 	flag.StringVar(&o.profile, "profile", "", "write profiles of our proxy to `PREFIX`-workload.cpu and .allocs; its figures are those of bench/ours then")
+	flag.StringVar(&o.before, "before", "", "measure another agentenv-netlog, the `PROGRAM` of an older commit, as the party \"before\"")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

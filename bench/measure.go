@@ -76,9 +76,13 @@ type row struct {
 
 // measure has every party serve w in turns.
 func (b *bench) measure(ctx context.Context, w workload) ([]row, error) {
-	rows := []row{}
-	for _, name := range w.parties {
-		if selected(b.options.parties, name) {
+	names := w.parties
+	if b.before != "" {
+		names = append([]string{"before"}, names...)
+	}
+	var rows []row
+	for _, name := range names {
+		if name == "before" || selected(b.options.parties, name) {
 			rows = append(rows, row{workload: w, party: name})
 		}
 	}
@@ -202,11 +206,14 @@ func (b *bench) startParty(w workload, name string) (*process, error) {
 
 // command is a party's program and its arguments.
 func (b *bench) command(w workload, name, dir string) (program string, args []string) {
-	if name == "ours" && b.profile == "" {
+	if name == "before" || name == "ours" && b.profile == "" {
 		args := []string{"proxy", "--listen", "127.0.0.1:0", "--log", filepath.Join(dir, "network.jsonl"),
 			"--drain", "0s", "--ca-dir", b.caDir, "--upstream-ca", b.roots}
 		if w.tunnel {
 			args = append(args, "--tunnel", party.Host)
+		}
+		if name == "before" {
+			return b.before, args
 		}
 		return filepath.Join(b.dir, "agentenv-netlog"), args
 	}

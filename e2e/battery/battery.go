@@ -5,7 +5,7 @@
 //
 //	for _, c := range battery.Cases() {
 //		for _, leg := range c.Legs.Each() {
-//			err := c.Run(battery.Ours(), leg, battery.Options{Dir: dir})
+//			same, err := c.Run(battery.Ours(), leg, battery.Options{Dir: dir})
 //			…
 //
 // A Case knows no proxy. It runs against each that can be started behind the
@@ -113,22 +113,26 @@ type Case struct {
 type Options struct {
 	Dir      string        // an empty folder for the log; "": the proxy has none
 	Patience time.Duration // how long anything may take; 0: 20 s
-	Lenient  bool          // how a request is refused is the proxy's affair: any error status, or a closed connection
+	// Lenient is for proxies that write messages anew: bytes of the same meaning
+	// will do, and how a request is refused is the proxy's affair (any error
+	// status, or a closed connection).
+	Lenient bool
 }
 
 // LogPath is where a case run with these Options has its log.
 func (o Options) LogPath() string { return filepath.Join(o.Dir, "network.jsonl") }
 
 // Run holds the conversation through p on one leg. Its error is the first thing
-// that was not as it has to be.
-func (c Case) Run(p Proxy, leg Leg, o Options) error {
+// that was not as it has to be; same says whether all bytes were, or only (with
+// Lenient) what they mean.
+func (c Case) Run(p Proxy, leg Leg, o Options) (same bool, err error) {
 	if o.Patience == 0 {
 		o.Patience = 20 * time.Second
 	}
 	a := sharedAuthority()
 	n, err := newNetwork(a, o.Patience)
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer n.close()
 	s := Setup{CA: a.ca, Leaf: a.leaf, Roots: a.pool, Dial: n.dial, Tunnel: c.Tunnel, Limits: c.Limits}
@@ -140,7 +144,7 @@ func (c Case) Run(p Proxy, leg Leg, o Options) error {
 	}
 	running, err := p.Start(s)
 	if err != nil {
-		return fmt.Errorf("starting %s: %w", p.Name(), err)
+		return false, fmt.Errorf("starting %s: %w", p.Name(), err)
 	}
 	t := &talk{c: c, leg: leg, network: n, authority: a, proxy: running.Addr(), o: o}
 	c.talk(t)
@@ -152,12 +156,12 @@ func (c Case) Run(p Proxy, leg Leg, o Options) error {
 	t.leftOvers()
 	t.close()
 	if t.err != nil || o.Dir == "" {
-		return errors.Join(t.err, stopped)
+		return !t.altered, errors.Join(t.err, stopped)
 	}
 	if stopped != nil {
-		return stopped
+		return false, stopped
 	}
-	return compare(o.LogPath(), t.expand, leg, c.log)
+	return !t.altered, compare(o.LogPath(), t.expand, leg, c.log)
 }
 
 // awaitEnds waits until the log has n end lines.

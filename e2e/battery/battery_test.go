@@ -29,7 +29,7 @@ func TestOurs(t *testing.T) {
 			t.Run(c.Group+"/"+c.Name+"/"+leg.String(), func(t *testing.T) {
 				t.Parallel()
 				o := Options{Dir: t.TempDir()}
-				if err := c.Run(Ours(), leg, o); err != nil {
+				if _, err := c.Run(Ours(), leg, o); err != nil {
 					t.Fatalf("%v\nthe log:\n%s", err, clip(o.Dump()))
 				}
 				netlogtest.Validate(t, o.LogPath())
@@ -62,7 +62,7 @@ func TestGivenUpRequestsLeaveNoGoroutine(t *testing.T) {
 		for _, leg := range c.Legs.Each() {
 			t.Run(leg.String(), func(t *testing.T) {
 				o := Options{Dir: t.TempDir()}
-				if err := c.Run(quiet{t, Ours()}, leg, o); err != nil {
+				if _, err := c.Run(quiet{t, Ours()}, leg, o); err != nil {
 					t.Error(err)
 				}
 			})
@@ -128,7 +128,7 @@ func TestLongStreamKeepsMemoryFlat(t *testing.T) {
 						}
 					}
 				}()
-				err := c.Run(Ours(), leg, Options{Dir: t.TempDir()})
+				_, err := c.Run(Ours(), leg, Options{Dir: t.TempDir()})
 				close(stop)
 				highest := <-watched
 				if err != nil {

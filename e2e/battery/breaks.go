@@ -13,19 +13,21 @@ func breaks() []Case {
 	var cases []Case
 	for how, leave := range map[string]func(*talk){
 		"closes":      (*talk).hangsUp,
-		"resets":      func(t *talk) { t.b.reset() },
-		"half-closes": func(t *talk) { t.b.finish() }, // nobody can tell it from closing
+		"resets":      (*talk).hangsUpHard,
+		"half-closes": (*talk).finishesSending, // nobody can tell it from closing
 	} {
 		ours := how == "half-closes"
 		cases = append(cases,
 			Case{Group: "browser " + how, Name: "before a request", talk: func(t *talk) {
 				t.fresh()
 				leave(t)
+				t.upstreamEnds()
 				t.browserLeft()
 			}},
 			Case{Group: "browser " + how, Name: "in a head", talk: func(t *talk) {
 				t.send("GET {u}/ HTTP/1.1\r\nHos")
 				leave(t)
+				t.upstreamEnds()
 				t.browserLeft()
 			}},
 			Case{Group: "browser " + how, Name: "in the dial", Legs: Plain, talk: func(t *talk) {
@@ -179,12 +181,19 @@ func breaks() []Case {
 			t.browserEnds() // as without us, the browser tries again
 		}},
 		Case{Group: "server", Name: "stops reading", Limits: Limits{Answer: time.Second}, Ours: true, talk: func(t *talk) {
-			t.sendBeside("POST {u}/ HTTP/1.1\r\n" + host + "Content-Length: 50000000\r\n\r\n" + strings.Repeat("x", 50_000_000))
+			t.sendBeside("POST {u}/ HTTP/1.1\r\n" + host + "Content-Length: 16000000\r\n\r\n" + strings.Repeat("x", 16_000_000))
 			t.serves()
 			t.page(504, "failed")
 			t.discard(t.s)
 		}, log: []entry{{method: "POST", url: "{o}/", anyBytes: true, failed: anyFailure}}},
 	)
+}
+
+// upstreamEnds waits for the end of the connection that a CONNECT made.
+func (t *talk) upstreamEnds() {
+	if t.leg != Plain {
+		t.serverEnds()
+	}
 }
 
 // browserLeft says that nothing more is to be looked for at the browser's.

@@ -31,7 +31,7 @@ func longHeads() []Case {
 	cases := []Case{sized("1 MiB less one byte", mebibyte-1), sized("1 MiB", mebibyte)}
 	tooLong := []refusal{
 		{name: "1 MiB and a byte", method: "GET", status: 431, send: padded("GET {u}/r HTTP/1.1\r\n"+host, "\r\n", mebibyte+200)},
-		{name: "64 MiB", method: "GET", status: 431, send: padded("GET {u}/r HTTP/1.1\r\n"+host, "\r\n", 64*mebibyte)},
+		{name: "16 MiB", method: "GET", status: 431, send: padded("GET {u}/r HTTP/1.1\r\n"+host, "\r\n", 16*mebibyte)},
 		{name: "request line of 1 MiB", legs: Plain | TLS, method: "-", url: "-", status: 431, send: "GET {u}/" + strings.Repeat("x", mebibyte) + " HTTP/1.1\r\n" + host + "\r\n"},
 		{name: "method of 1 MiB", legs: Plain | TLS, method: "-", url: "-", status: 431, send: strings.Repeat("X", mebibyte) + " {u}/ HTTP/1.1\r\n" + host + "\r\n"},
 		{name: "10,001 fields", method: "GET", status: 431, send: "GET {u}/r HTTP/1.1\r\n" + host + strings.Repeat("a:\r\n", 10_000) + "\r\n"},

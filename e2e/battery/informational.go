@@ -245,6 +245,13 @@ func early() []Case {
 	}
 }
 
+// hangsUpHard is hangsUp with a reset.
+func (t *talk) hangsUpHard() {
+	if t.ready() {
+		t.b.reset()
+	}
+}
+
 // hangsUp is the browser's going away.
 func (t *talk) hangsUp() {
 	if t.ready() {

@@ -29,7 +29,7 @@ func timeLimits() []Case {
 		}, log: mitm("client_tls timeout")},
 		{Name: "silent in the ClientHello", Legs: TLS, Limits: Limits{TLS: soon}, talk: func(t *talk) {
 			t.connect("origin.test:443")
-			t.b.send("\x16\x03\x01\x02\x00\x01")
+			t.send("\x16\x03\x01\x02\x00\x01")
 			t.browserEnds()
 		}, log: mitm("client_tls timeout")},
 		{Name: "silent in the handshake", Legs: TLS, Limits: Limits{TLS: soon}, talk: func(t *talk) {
@@ -130,18 +130,18 @@ func timeLimits() []Case {
 			t.failedWith(504)
 		}, log: []entry{{tunnel: "silent.test:80", via: netlog.ViaTunnel, failed: "connect timeout"}}},
 		// What is slow but goes on is let be, however long all of it takes.
-		{Name: "slower than the limits as a whole", Limits: Limits{Answer: soon, Idle: soon, TunnelIdle: soon}, talk: func(t *talk) {
+		{Name: "slower than the limits as a whole", Limits: Limits{Answer: 4 * soon, Idle: 4 * soon, TunnelIdle: 4 * soon}, talk: func(t *talk) {
 			t.send("POST {u}/ HTTP/1.1\r\n" + host + "Content-Length: 10\r\n\r\n")
 			t.gets(slowUp)
 			for i := range 10 {
-				t.idle(soon / 4)
+				t.idle(soon / 2)
 				t.send("0123456789"[i : i+1])
 				t.gets("0123456789"[i : i+1])
 			}
 			t.answer("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n")
 			t.sees("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n")
 			for i := range 10 {
-				t.idle(soon / 4)
+				t.idle(soon / 2)
 				t.answer("0123456789"[i : i+1])
 				t.sees("0123456789"[i : i+1])
 			}

@@ -28,6 +28,9 @@ func own() []Case {
 			Group: "own address", Name: c.name, Legs: Plain, Ours: true,
 			talk: func(t *talk) {
 				t.send(c.request)
+				if t.err != nil {
+					return
+				}
 				s, end := t.b.rest()
 				if status(s) != "200" || end != clean {
 					t.fail("the browser got %s (%v), and was to get the proxy's page", clip(s), end)

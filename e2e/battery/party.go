@@ -149,7 +149,7 @@ func (p *party) reset() {
 
 // leftOver is what has come and was not read, once the proxy has stopped.
 func (p *party) leftOver() string {
-	p.SetReadDeadline(time.Now().Add(200 * time.Millisecond))
+	p.SetReadDeadline(time.Now().Add(100 * time.Millisecond))
 	b, _ := io.ReadAll(p.br)
 	return string(b)
 }

@@ -92,7 +92,7 @@ func reused() []Case {
 				t.send(post)
 				t.gets(postUp)
 				leave(t)
-				t.b.rest()
+				t.whatever()
 			},
 			log: []entry{got(), {method: "POST", url: "{o}/", sent: "hello", failed: "wait reset"}},
 		}, Case{
@@ -102,7 +102,7 @@ func reused() []Case {
 				t.send("GET" + post[4:])
 				t.gets("GET" + postUp[4:])
 				leave(t)
-				t.b.rest()
+				t.whatever()
 			},
 			log: []entry{got(), {method: "GET", url: "{o}/", sent: "hello", failed: "wait reset"}},
 		})

@@ -32,6 +32,7 @@ type talk struct {
 
 	sessions []*party // the browsers' TLS sessions
 	err      error
+	altered  bool // somebody got other bytes of the same meaning
 
 	busy sync.WaitGroup // what goes on beside
 }
@@ -60,7 +61,10 @@ func (t *talk) expand(s string) string {
 		o, blame, port = "https://origin.test", "https://origin.test", "443"
 	}
 	_, own, _ := net.SplitHostPort(t.proxy)
-	return strings.NewReplacer("{u}", u, "{o}", o, "{blame}", blame, "{default}", port, "{proxy}", t.proxy, "{port}", own).Replace(s)
+	for _, r := range [][2]string{{"{u}", u}, {"{o}", o}, {"{blame}", blame}, {"{default}", port}, {"{proxy}", t.proxy}, {"{port}", own}} {
+		s = strings.ReplaceAll(s, r[0], r[1])
+	}
+	return s
 }
 
 // dial makes a browser's connection to the proxy.
@@ -169,7 +173,7 @@ func (t *talk) sendSlowly(s string) {
 // sees says what the browser gets next.
 func (t *talk) sees(s string) {
 	if t.ready() {
-		t.check(t.b.expect(t.expand(s)))
+		t.expect(t.b, t.expand(s))
 	}
 }
 
@@ -199,8 +203,18 @@ func (t *talk) next() {
 // gets says what the server gets next.
 func (t *talk) gets(s string) {
 	if t.serves() {
-		t.check(t.s.expect(t.expand(s)))
+		t.expect(t.s, t.expand(s))
 	}
+}
+
+func (t *talk) expect(p *party, s string) {
+	if !t.o.Lenient {
+		t.check(p.expect(s))
+		return
+	}
+	same, err := p.alike(s)
+	t.altered = t.altered || !same
+	t.check(err)
 }
 
 // answer is the server's send.

@@ -24,6 +24,7 @@ One of your own works as well: put its certificate, followed by its chain if it
 has one, in ca.pem and its EC or RSA key, unencrypted, in ca-key.pem.`,
 		Example: `  agentenv-netlog ca path
   agentenv-netlog ca print >agentenv-netlog.pem
+  agentenv-netlog ca bundle >bundle.pem
   agentenv-netlog ca create --ca-dir ./ca`,
 	}
 	makeGroup(c)
@@ -46,6 +47,21 @@ has one, in ca.pem and its EC or RSA key, unencrypted, in ca-key.pem.`,
 					return err
 				}
 				_, err = c.OutOrStdout().Write(a.CertificatePEM())
+				return err
+			}),
+		newCACommand("bundle", "Print the system's certificates and the authority's, in PEM",
+			`  agentenv-netlog ca bundle >bundle.pem
+  export SSL_CERT_FILE="$PWD/bundle.pem" REQUESTS_CA_BUNDLE="$PWD/bundle.pem"`,
+			func(c *cobra.Command, dir string) error {
+				a, err := loadAuthority(dir)
+				if err != nil {
+					return err
+				}
+				b, err := trustBundle(a)
+				if err != nil {
+					return err
+				}
+				_, err = c.OutOrStdout().Write(b)
 				return err
 			}),
 		newCACommand("create", "Create the authority, and print where its certificate is",

@@ -10,27 +10,39 @@ import (
 	"syscall"
 )
 
-// recordEnvironment points whatever takes a proxy and certificates from its
-// environment at ours.
-func recordEnvironment(base []string, proxyURL, bundle, certificate string) []string {
-	ours := []string{
+// proxyEnvironment is what points programs at a proxy that take it from their
+// environment.
+func proxyEnvironment(proxyURL string) []string {
+	return []string{
 		"HTTP_PROXY=" + proxyURL, "http_proxy=" + proxyURL, // curl reads only the latter
 		"HTTPS_PROXY=" + proxyURL, "https_proxy=" + proxyURL,
 		"ALL_PROXY=" + proxyURL, "all_proxy=" + proxyURL,
 		"NO_PROXY=", "no_proxy=",
 		"NODE_USE_ENV_PROXY=1",
+	}
+}
+
+// trustEnvironment is what has programs trust the authority: those that take
+// one file in place of the system's roots, and Node, which takes one more.
+func trustEnvironment(bundle, certificate string) []string {
+	return []string{
 		"SSL_CERT_FILE=" + bundle,
 		"CURL_CA_BUNDLE=" + bundle,
 		"REQUESTS_CA_BUNDLE=" + bundle,
 		"GIT_SSL_CAINFO=" + bundle,
-		"NODE_EXTRA_CA_CERTS=" + certificate, // on top of Node's own
+		"NODE_EXTRA_CA_CERTS=" + certificate,
 	}
+}
+
+// withEnvironment is base with ours in the place of what has the same names, and
+// without the proxy's own passwords.
+func withEnvironment(base, ours []string) []string {
 	set := make(map[string]bool)
 	for _, v := range ours {
 		name, _, _ := strings.Cut(v, "=")
 		set[name] = true
 	}
-	set[variable("proxy-user")] = true // nobody's but a proxy's own
+	set[variable("proxy-user")] = true
 	var env []string
 	for _, v := range base {
 		if name, _, _ := strings.Cut(v, "="); !set[name] {

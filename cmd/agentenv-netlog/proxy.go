@@ -60,7 +60,8 @@ func newProxy() *cobra.Command {
 		Short: "Run the recording proxy until it is told to stop",
 		Long: `Run the recording proxy. It decrypts https:// with a certificate authority of
 your own, which is made on first use, and writes every exchange, tunnel and
-WebSocket to the log. A log that is there is continued.
+WebSocket to the log. A log that is there is continued. Beside the authority's
+certificate stands bundle.pem, as "agentenv-netlog ca bundle" prints it.
 
 When it is ready it writes the line "listening on ADDRESS:PORT" to standard
 error, then how to point a browser at it. SIGINT (Ctrl-C) and SIGTERM stop it:
@@ -139,7 +140,7 @@ func runProxy(f proxyFlags, signals <-chan os.Signal, stderr io.Writer) error {
 		return err
 	}
 	defer l.Close()
-	greeting := func(address net.Addr) { greetStandIn(stderr, address, f.log) }
+	greet := greetStandIn
 	if !f.standIn {
 		authority, created, err := needAuthority(f.caDir)
 		if err != nil {
@@ -150,8 +151,12 @@ func runProxy(f proxyFlags, signals <-chan os.Signal, stderr io.Writer) error {
 			return err
 		}
 		p.Leaf = leaves.Leaf
-		greeting = func(address net.Addr) {
-			greet(stderr, address, f.log, authority.CertificatePath(), created, leaves.SPKI())
+		bundle, err := keepBundle(authority)
+		if err != nil {
+			warn(stderr, "the bundle of the system's certificates and ours can't be kept: %v", err)
+		}
+		greet = func(stderr io.Writer, url string) {
+			greetIntercepting(stderr, url, authority.CertificatePath(), bundle, leaves.SPKI(), created)
 		}
 	}
 	if err := f.keep.openKeyLog(&p, f.log); err != nil {
@@ -161,9 +166,10 @@ func runProxy(f proxyFlags, signals <-chan os.Signal, stderr io.Writer) error {
 	if err != nil {
 		return unusableLog(err)
 	}
-	greeting(s.address)
+	ready(stderr, s, f.log)
+	greet(stderr, "http://"+reachable(s.address))
 	if p.Credentials != nil {
-		fmt.Fprintln(stderr, "  a user name and a password are asked for: curl --proxy-user USER:PASSWORD")
+		fmt.Fprintf(stderr, "  a user name and a password are asked for: curl --proxy-user USER:PASSWORD; others http://USER:PASSWORD@%s\n", reachable(s.address))
 	}
 
 	var broken error
@@ -231,31 +237,40 @@ func parseSync(s string) (netlog.Sync, time.Duration, error) {
 	return netlog.SyncInterval, d, nil
 }
 
-// greet says that the proxy is ready, on a line of its own for machines, and
-// how to use it.
-func greet(stderr io.Writer, address net.Addr, log, certificate string, created bool, spki string) {
+// ready says that the proxy is, on a line of its own for machines, and where the
+// log is.
+func ready(stderr io.Writer, s *session, log string) {
+	fmt.Fprintf(stderr, "listening on %s\n", s.address)
+	continued := ""
+	if s.earlier > 0 {
+		continued = fmt.Sprintf(" (continued after line %d)", s.earlier)
+	}
+	fmt.Fprintf(stderr, "  log       %s%s\n", quote(log), continued)
+}
+
+// greetIntercepting says how to use a proxy that decrypts; bundle is "" when
+// there is none.
+func greetIntercepting(stderr io.Writer, url, certificate, bundle, spki string, created bool) {
 	made := ""
 	if created {
 		made = " (just made)"
 	}
-	url := "http://" + reachable(address)
+	environment := proxyEnvironment(url)
+	if bundle != "" {
+		environment = append(environment, trustEnvironment(bundle, certificate)...)
+	}
 	certificate = quote(certificate)
-	fmt.Fprintf(stderr, "listening on %s\n", address)
-	fmt.Fprintf(stderr, "  log       %s\n", quote(log))
 	fmt.Fprintf(stderr, "  authority %s%s\n", certificate, made)
 	fmt.Fprintf(stderr, "  curl      curl --proxy %s --cacert %s https://example.com/\n", url, certificate)
 	fmt.Fprintf(stderr, "  Chromium  chromium --user-data-dir=\"$(mktemp -d)\" %s\n", quoteAll(chromiumFlags(url, spki)))
-	fmt.Fprintf(stderr, "  others    export HTTP_PROXY=%[1]s HTTPS_PROXY=%[1]s SSL_CERT_FILE=%[2]s NODE_EXTRA_CA_CERTS=%[2]s\n", url, certificate)
+	fmt.Fprintf(stderr, "  others    export %s\n", quoteAll(environment))
 }
 
-// greetStandIn says that a proxy that decrypts nothing is ready.
-func greetStandIn(stderr io.Writer, address net.Addr, log string) {
-	url := "http://" + reachable(address)
-	fmt.Fprintf(stderr, "listening on %s\n", address)
-	fmt.Fprintf(stderr, "  log       %s\n", quote(log))
+// greetStandIn says how to use a proxy that decrypts nothing.
+func greetStandIn(stderr io.Writer, url string) {
 	fmt.Fprintf(stderr, "  nothing is decrypted: no certificate has to be trusted\n")
 	fmt.Fprintf(stderr, "  curl      curl --proxy %s https://example.com/\n", url)
-	fmt.Fprintf(stderr, "  others    export HTTP_PROXY=%[1]s HTTPS_PROXY=%[1]s\n", url)
+	fmt.Fprintf(stderr, "  others    export %s\n", quoteAll(proxyEnvironment(url)))
 }
 
 // reachable is the address for programs on this machine.

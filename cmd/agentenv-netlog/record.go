@@ -159,7 +159,7 @@ func planRecord(f recordFlags, command string) (p recordPlan, err error) {
 	if err != nil {
 		return p, err
 	}
-	if p.roots, err = systemRoots(); err != nil {
+	if p.roots, err = systemRoots(""); err != nil {
 		return p, err
 	}
 	p.roots = slices.Concat(p.roots, []byte("\n"), extra)
@@ -208,7 +208,7 @@ func (p recordPlan) start(folder, log string, command *exec.Cmd, argv []string) 
 		argv = withChromiumFlags(argv, own)
 	}
 	command.Args = argv
-	command.Env = recordEnvironment(os.Environ(), s.url(), bundle, authority.CertificatePath())
+	command.Env = withEnvironment(os.Environ(), slices.Concat(proxyEnvironment(s.url()), trustEnvironment(bundle, authority.CertificatePath())))
 	return s, nil
 }
 

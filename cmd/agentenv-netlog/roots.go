@@ -19,9 +19,9 @@ var bundles = []string{
 }
 
 // systemRoots is the system's bundle of roots, or the one that SSL_CERT_FILE
-// names in its place; nothing when the system has none.
-func systemRoots() ([]byte, error) {
-	if file := os.Getenv("SSL_CERT_FILE"); file != "" {
+// names in its place, unless that is ours; nothing when the system has none.
+func systemRoots(ours string) ([]byte, error) {
+	if file := os.Getenv("SSL_CERT_FILE"); file != "" && !sameName(file, ours) {
 		b, err := os.ReadFile(file)
 		if err != nil {
 			return nil, failed(fmt.Errorf("read the roots that SSL_CERT_FILE names: %w", err), "unset SSL_CERT_FILE, or name a bundle in PEM")

@@ -19,6 +19,7 @@ type session struct {
 	address net.Addr
 	proxy   *proxy.Proxy
 	log     *netlog.Writer
+	earlier int64      // the number of the last line that the log had before
 	keys    io.Closer  // the key log, if it is to be closed
 	served  chan error // gets Serve's result
 }
@@ -35,13 +36,14 @@ func newSession(l net.Listener, w netlog.WriterConfig, p proxy.Config) (*session
 		l.Close()
 		return nil, errors.Join(err, closeKeys(keys))
 	}
+	begun := log.Stats()
 	p.Log = log
 	served, err := proxy.New(p)
 	if err != nil {
 		l.Close()
 		return nil, errors.Join(err, log.Close(), closeKeys(keys))
 	}
-	s := &session{address: l.Addr(), proxy: served, log: log, keys: keys, served: make(chan error, 1)}
+	s := &session{address: l.Addr(), proxy: served, log: log, earlier: begun.Last - begun.Lines, keys: keys, served: make(chan error, 1)}
 	go func() { s.served <- s.proxy.Serve(l) }()
 	return s, nil
 }

@@ -645,3 +645,21 @@ func TestTLSCutIsPassedOn(t *testing.T) {
 		t.Error("complete, though nobody can tell")
 	}
 }
+
+// An http:// exchange has no TLS phase, an https:// one that dials has.
+func TestTLSPhase(t *testing.T) {
+	w := newWorld(t, nil)
+	addr := w.origin(answers(func(string) string { return "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n" }))
+	b := w.browser()
+	b.send("GET http://" + addr + "/ HTTP/1.1\r\nHost: " + addr + "\r\n\r\n")
+	b.expect("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+	tm := w.want(addr, "exchange plain GET http://ADDR/ 200")[0].end.Timings
+	if tm.TLS != netlog.Absent || tm.Connect == netlog.Absent {
+		t.Errorf("timings: %+v", tm)
+	}
+	open := time.Now()
+	m := marks{dialling: open, connected: open.Add(2 * time.Millisecond), securing: true, ready: open.Add(5 * time.Millisecond)}
+	if tm := m.timings(open, open.Add(6*time.Millisecond)); tm.TLS != 3000 || tm.Connect != 5000 {
+		t.Errorf("timings: %+v", tm)
+	}
+}

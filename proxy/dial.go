@@ -18,6 +18,7 @@ type dialled struct {
 	lookup    bool      // a name had to be resolved
 	resolved  time.Time // when it was; zero when it was not
 	connected time.Time
+	securing  bool      // a TLS handshake was begun
 	secured   time.Time // when the TLS handshake was over; zero without
 }
 

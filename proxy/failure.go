@@ -89,7 +89,7 @@ func classify(phase netlog.Phase, err error) *failure {
 	reason := err.Error()
 	switch {
 	case phase != netlog.PhaseClientTLS && refusedCertificate(err):
-		return failed(netlog.PhaseServerTLS, netlog.CodeRefused, "the server wants another certificate of the client: "+reason)
+		return failed(netlog.PhaseServerTLS, netlog.CodeRefused, "the server does not take the client's certificate, or lack of one: "+reason)
 	case isCertificate(err):
 		return failed(phase, netlog.CodeBadCertificate, reason)
 	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded), errors.Is(err, syscall.ETIMEDOUT), isTimeout(err):

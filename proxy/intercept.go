@@ -172,10 +172,15 @@ func (c *client) connectUp(o *origin, e *early, offered []string) {
 func (c *client) handshake() error {
 	ctx, cancel := context.WithTimeout(context.WithValue(c.ctx, clientKey{}, c), c.p.Timeouts.TLS)
 	defer cancel()
-	session := tls.Server(c.tcp, c.p.clientTLS)
+	ear := &ear{peeked: c.tcp}
+	session := tls.Server(ear, c.p.clientTLS)
 	if err := session.HandshakeContext(ctx); err != nil {
+		if ear.heard != 0 {
+			return ear.heard
+		}
 		return err
 	}
+	ear.deaf = true
 	c.tls = browserLeg(session.ConnectionState())
 	c.served = false
 	c.use(session)

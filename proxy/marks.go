@@ -13,6 +13,7 @@ type marks struct {
 	lookup    bool      // which began with resolving a name
 	resolved  time.Time
 	connected time.Time // TCP
+	securing  bool      // behind which came a TLS handshake
 	ready     time.Time // a connection could be used
 	sending   time.Time // the last of the request began to go up
 	sent      time.Time // the whole request had gone up
@@ -68,17 +69,12 @@ func (m *marks) making(t *netlog.Timings, phase func(*int64, time.Time) bool, at
 	}
 	began := *at
 	on := phase(&t.Connect, m.ready)
-	if !m.connected.IsZero() && m.connected.Before(*at) {
+	if m.securing && m.connected.Before(*at) {
 		tcp := m.connected
 		if tcp.Before(began) {
 			tcp = began
 		}
-		if m.secured(tcp, *at) {
-			t.TLS = micros(tcp, *at)
-		}
+		t.TLS = micros(tcp, *at)
 	}
 	return on
 }
-
-// secured tells a handshake from the moment between connecting and use.
-func (m *marks) secured(tcp, ready time.Time) bool { return ready.After(tcp) }

@@ -67,6 +67,7 @@ func (c *client) establish(o *origin, tcp *dialled, alpn []string) (*upstream, e
 // secure does the TLS handshake with the server.
 func (u *upstream) secure(alpn []string) error {
 	o := &u.origin
+	u.dialled.securing = true
 	session, unverified, err := u.c.p.speakTLS(u.c.ctx, u.conn, Target{Host: o.verify, Port: o.dialPort, Scheme: "https"}, alpn)
 	if err != nil {
 		return err
@@ -155,7 +156,7 @@ var httpOnly = []string{"http/1.1"}
 // dialledBy notes when the steps of making u were over.
 func (ex *exchange) dialledBy(u *upstream) {
 	d := u.dialled
-	ex.marks.lookup, ex.marks.resolved, ex.marks.connected = d.lookup, d.resolved, d.connected
+	ex.marks.lookup, ex.marks.resolved, ex.marks.connected, ex.marks.securing = d.lookup, d.resolved, d.connected, d.securing
 }
 
 // begin takes ex over; false when the connection is dead. It must be called

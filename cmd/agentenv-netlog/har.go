@@ -51,7 +51,7 @@ The HAR's _stats say how many entries were left out.`,
 	}
 	flags := c.Flags()
 	flags.SortFlags = false
-	flags.StringVarP(&f.output, "output", "o", "", "`FILE` to write, - for standard output (default: network.har beside the log)")
+	flags.StringVarP(&f.output, "output", "o", "", "`FILE` to write, - for standard output (default: beside the log, network.har for network.jsonl)")
 	f.filter.add(flags)
 	return c
 }
@@ -76,7 +76,7 @@ func runHAR(ctx context.Context, path string, f harFlags, stdout, stderr io.Writ
 	defer log.Close()
 	live := liveFile(path)
 	if f.output == "" {
-		f.output = filepath.Join(filepath.Dir(live), "network.har")
+		f.output = strings.TrimSuffix(live, filepath.Ext(live)) + ".har"
 	}
 	p := newProgress(ctx, stderr)
 	options := har.Options{Version: programVersion(), Title: filepath.Base(live), Filter: filter, Progress: p.tell}

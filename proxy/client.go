@@ -11,8 +11,6 @@ import (
 	"net/netip"
 	"os"
 	"runtime/debug"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -278,6 +276,10 @@ func (c *client) handleInside(t wire.Target, at time.Time) bool {
 // handlePlain serves an http:// request.
 func (c *client) handlePlain(t wire.Target, at time.Time) bool {
 	target := Target{Host: t.Host, Port: t.Port, Scheme: t.Scheme}
+	if t.Scheme == "http" && isOwnName(t) {
+		o, _ := newOrigin(target, t.Host, t.Port, c.p.way(netlog.ViaPlain), Decision{})
+		return c.handleOwnName(t, o, at)
+	}
 	d := Decision{}
 	if t.Scheme == "http" {
 		d = c.p.decide(target)
@@ -303,41 +305,6 @@ func (c *client) handlePlain(t wire.Target, at time.Time) bool {
 		forward.Host = []byte(o.authority()) // an HTTP/1.0 request's target named it
 	}
 	return c.exchange(ex, forward)
-}
-
-// handleOwn answers a request for the proxy itself, which is not logged, and
-// turns down one whose Host is another's.
-func (c *client) handleOwn(at time.Time) bool {
-	if !c.isForUs() {
-		o := c.blame()
-		host, _ := c.req.Fields.Get("host")
-		if c.p.Credentials != nil { // which may have been meant for our page
-			c.req.Fields = slices.DeleteFunc(c.req.Fields, func(f wire.Field) bool { return strings.EqualFold(string(f.Name), "authorization") })
-		}
-		ex := c.newExchange(o, at)
-		return c.turnDown(ex, misdirected(string(host), o.authority()))
-	}
-	c.write(own(string(c.req.Method) == http.MethodHead))
-	c.linger()
-	return false
-}
-
-// isForUs tells whether an origin-form request's Host is an address that the
-// proxy listens on.
-func (c *client) isForUs() bool {
-	value, ok := c.req.Fields.Get("host")
-	if !ok {
-		return true
-	}
-	host, port, err := wire.SplitHostPort(string(value), 80)
-	if err != nil {
-		return false
-	}
-	if host == "localhost" {
-		host = "127.0.0.1"
-	}
-	ip, err := netip.ParseAddr(host)
-	return err == nil && c.p.isOwn(netip.AddrPortFrom(ip, port))
 }
 
 // turnDown ends an exchange that goes no further with the proxy's own page. It

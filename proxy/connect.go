@@ -15,6 +15,10 @@ const established = "HTTP/1.1 200 Connection established\r\n\r\n"
 // connect serves a CONNECT, whose head was read at the given time.
 func (c *client) connect(t wire.Target, at time.Time) {
 	target := Target{Host: t.Host, Port: t.Port, Scheme: "https"}
+	if isOwnName(t) {
+		c.denyTunnel(c.newTunnel(hostPort(t.Host, t.Port), c.p.way(netlog.ViaTunnel), at), refusedOwn())
+		return
+	}
 	d := c.p.decide(target)
 	switch {
 	case d.Action == Refuse:

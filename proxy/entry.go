@@ -29,6 +29,7 @@ func (e *entry) begin() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.timer = time.AfterFunc(openWithin, e.writeOpen)
+	e.p.count(e.open.Kind, 1)
 }
 
 // writeOpen writes the open line, unless it is written.
@@ -94,4 +95,8 @@ func (e *entry) end(end *netlog.End) {
 	e.writeOpenLocked()
 	e.ended = true
 	e.p.Log.End(e.id, end)
+	e.p.count(e.open.Kind, -1)
+	if e.p.Ended != nil {
+		e.p.Ended(e.id, &e.open, end)
+	}
 }

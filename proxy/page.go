@@ -28,14 +28,3 @@ func page(head bool, f *failure, site bool) []byte {
 	}
 	return append(b, body...)
 }
-
-// own is the page at the proxy's own address.
-func own(head bool) []byte {
-	const body = "agentenv-netlog records what passes through it.\n\n" +
-		"This is a proxy: set it as the browser's HTTP and HTTPS proxy to use it.\n"
-	b := fmt.Appendf(nil, "HTTP/1.1 200 OK\r\nContent-Type: text/plain; charset=utf-8\r\nX-Content-Type-Options: nosniff\r\nContent-Length: %d\r\nCache-Control: no-store\r\nConnection: close\r\n\r\n", len(body))
-	if head {
-		return b
-	}
-	return append(b, body...)
-}

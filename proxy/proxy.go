@@ -29,6 +29,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/http"
 	"net/netip"
 	"sync"
 	"sync/atomic"
@@ -58,6 +59,19 @@ type Config struct {
 	// http:// request wants them, or gets a 407. They are in no log. It is called
 	// from many goroutines.
 	Credentials func(user, password string) bool
+	// Page answers requests for the proxy itself, which are not logged: at its own
+	// addresses and at Names, and through the proxy at http://netlog.internal/
+	// (OwnName): r.URL is absolute then, and Credentials have been asked for. At the
+	// other places Page itself guards what it guards. r has no body; the answer is
+	// sent once it is whole. nil: a short text.
+	Page http.Handler
+	// Names are more names of the proxy's, in lower case; asked by any other name
+	// it is no page's (421).
+	Names []string
+	// Ended is told of each exchange and tunnel that has ended, by the number of its
+	// open line (0: it has none). It must not keep or change what it is given, nor
+	// wait. nil: nobody is. It is called from many goroutines.
+	Ended func(id int64, o *netlog.Open, e *netlog.End)
 	// Leaf gives the certificate that the browser is shown for a name or an
 	// address. nil: nothing can be intercepted, and every CONNECT that the
 	// policy does not refuse is tunnelled.
@@ -144,10 +158,11 @@ type Proxy struct {
 	trusts    trusts
 	clientTLS *tls.Config
 
-	clients atomic.Int64 // browser connections numbered so far
-	servers atomic.Int64 // upstream connections numbered so far
-	killed  atomic.Bool  // in-flight work is being ended as stopped
-	pins    pins         // of TunnelOnPin
+	clients            atomic.Int64 // browser connections numbered so far
+	servers            atomic.Int64 // upstream connections numbered so far
+	exchanges, tunnels atomic.Int64 // open: see Stats
+	killed             atomic.Bool  // in-flight work is being ended as stopped
+	pins               pins         // of TunnelOnPin
 
 	bodies    store
 	inflating sync.Pool // of *inflating, what compressed messages are read with
@@ -164,6 +179,9 @@ type Proxy struct {
 func New(c Config) (*Proxy, error) {
 	if c.Policy == nil {
 		c.Policy = func(Target) Decision { return Decision{} }
+	}
+	if c.Page == nil {
+		c.Page = http.HandlerFunc(plainPage)
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)

@@ -120,7 +120,7 @@ func recordDemo(ctx context.Context, folder string, stderr io.Writer) error {
 		UpstreamRoots: pool(theirs),
 		Keep:          keepAll,
 		Logger:        newLogger(stderr),
-	})
+	}, ours)
 	if err != nil {
 		return failed(err, "run the demo in an empty folder that you can write")
 	}

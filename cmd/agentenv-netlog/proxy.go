@@ -27,6 +27,7 @@ type proxyFlags struct {
 	listen   string
 	open     bool
 	users    userFlags
+	names    []string
 	standIn  bool
 	log      string
 	logMode  string
@@ -84,6 +85,7 @@ signal ends the wait.`,
 	flags.StringVar(&f.listen, "listen", "127.0.0.1:8080", "`ADDRESS` to listen on; port 0 is any free one")
 	flags.BoolVar(&f.open, "open", false, "let --listen be an address that others can reach, and ask nobody who it is")
 	f.users.add(flags)
+	flags.StringSliceVar(&f.names, "own-name", nil, "`NAME` or address by which others reach the proxy's own page, besides the addresses and the name of this machine (repeatable)")
 	flags.StringVar(&f.log, "log", "network.jsonl", "`FILE` of the log")
 	flags.BoolVar(&f.standIn, "stand-in", false, "decrypt nothing: record connections, and http:// requests without headers or bodies")
 	f.interception.add(flags, proxy.DefaultKeep())
@@ -132,6 +134,9 @@ func runProxy(f proxyFlags, signals <-chan os.Signal, stderr io.Writer) error {
 	if err := f.keep.configure(&p); err != nil {
 		return err
 	}
+	if p.Names, err = ownNames(f.names); err != nil {
+		return err
+	}
 	if p.Credentials, err = f.users.credentials(); err != nil {
 		return err
 	}
@@ -141,9 +146,10 @@ func runProxy(f proxyFlags, signals <-chan os.Signal, stderr io.Writer) error {
 	}
 	defer l.Close()
 	greet := greetStandIn
+	var authority *ca.Authority // none to stand in
 	if !f.standIn {
-		authority, created, err := needAuthority(f.caDir)
-		if err != nil {
+		var created bool
+		if authority, created, err = needAuthority(f.caDir); err != nil {
 			return err
 		}
 		leaves, err := ca.NewLeaves(authority)
@@ -162,12 +168,13 @@ func runProxy(f proxyFlags, signals <-chan os.Signal, stderr io.Writer) error {
 	if err := f.keep.openKeyLog(&p, f.log); err != nil {
 		return err
 	}
-	s, err := newSession(l, w, p)
+	s, err := newSession(l, w, p, authority)
 	if err != nil {
 		return unusableLog(err)
 	}
 	ready(stderr, s, f.log)
 	greet(stderr, "http://"+reachable(s.address))
+	fmt.Fprintf(stderr, "  page      http://%s/, through the proxy also http://%s/\n", reachable(s.address), proxy.OwnName)
 	if p.Credentials != nil {
 		fmt.Fprintf(stderr, "  a user name and a password are asked for: curl --proxy-user USER:PASSWORD; others http://USER:PASSWORD@%s\n", reachable(s.address))
 	}

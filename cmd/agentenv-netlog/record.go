@@ -199,7 +199,7 @@ func (p recordPlan) start(folder, log string, command *exec.Cmd, argv []string) 
 		l.Close()
 		return nil, err
 	}
-	s, err := newSession(l, netlog.WriterConfig{Path: log, Mode: "record"}, p.proxy)
+	s, err := newSession(l, netlog.WriterConfig{Path: log, Mode: "record"}, p.proxy, authority)
 	if err != nil {
 		return nil, unusableLog(err)
 	}

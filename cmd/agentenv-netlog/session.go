@@ -8,8 +8,11 @@ import (
 	"io/fs"
 	"log/slog"
 	"net"
+	"os"
+	"strings"
 	"syscall"
 
+	"github.com/agentenv/netlog/ca"
 	"github.com/agentenv/netlog/netlog"
 	"github.com/agentenv/netlog/proxy"
 )
@@ -25,8 +28,9 @@ type session struct {
 }
 
 // newSession opens the log and serves l. It closes that, and the key log, if it
-// can't. An error is the log's: unusableLog has the hint.
-func newSession(l net.Listener, w netlog.WriterConfig, p proxy.Config) (*session, error) {
+// can't. An error is the log's: unusableLog has the hint. The page offers
+// authority, if there is one.
+func newSession(l net.Listener, w netlog.WriterConfig, p proxy.Config, authority *ca.Authority) (*session, error) {
 	p.BodyFolder = bodyFolder(w.Path)
 	keys, _ := p.KeyLog.(io.Closer)
 	w.Program, w.Version, w.Limits = program, programVersion(), p.Keep
@@ -38,11 +42,14 @@ func newSession(l net.Listener, w netlog.WriterConfig, p proxy.Config) (*session
 	}
 	begun := log.Stats()
 	p.Log = log
+	page := newPage(l.Addr(), w.Mode, w.Path, authority, p.Credentials)
+	p.Page, p.Ended = page, page.ended
 	served, err := proxy.New(p)
 	if err != nil {
 		l.Close()
 		return nil, errors.Join(err, log.Close(), closeKeys(keys))
 	}
+	page.attach(served, log)
 	s := &session{address: l.Addr(), proxy: served, log: log, earlier: begun.Last - begun.Lines, keys: keys, served: make(chan error, 1)}
 	go func() { s.served <- s.proxy.Serve(l) }()
 	return s, nil
@@ -92,6 +99,22 @@ func listen(address string, mayBeReached bool) (net.Listener, error) {
 		return nil, failed(err, "choose an address of this machine with --listen")
 	}
 	return l, nil
+}
+
+// ownNames are the names of the proxy's page: this machine's, and those given.
+func ownNames(given []string) ([]string, error) {
+	var names []string
+	if host, err := os.Hostname(); err == nil {
+		names = append(names, strings.ToLower(host))
+	}
+	for _, s := range given {
+		r, err := proxy.ParseHostRule(s)
+		if err != nil || r.Below || r.Port != 0 || r.Name == "" && !r.Range.IsSingleIP() {
+			return nil, misused(fmt.Errorf("--own-name %q is neither a name nor an address", s), "write it without a port, such as netlog.example or 192.0.2.1")
+		}
+		names = append(names, r.String())
+	}
+	return names, nil
 }
 
 func unusableLog(err error) error {

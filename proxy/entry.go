@@ -62,7 +62,9 @@ func (e *entry) know(body *netlog.Body, trailers []netlog.Header) *netlog.Reques
 	e.open.Request.Body, e.open.Request.Trailers = body, trailers
 	e.whole = true
 	e.writeOpenLocked()
-	e.open.Request.Body = nil // what was kept of it is not held until the end
+	if body != nil {
+		body.Kept = nil // it is not held until the end
+	}
 	return nil
 }
 

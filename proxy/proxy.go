@@ -70,7 +70,7 @@ type Config struct {
 	Names []string
 	// Ended is told of each exchange and tunnel that has ended, by the number of its
 	// open line (0: it has none). It must not keep or change what it is given, nor
-	// wait. nil: nobody is. It is called from many goroutines.
+	// wait; what was kept of bodies it may not have. nil: nobody is. It is called from many goroutines.
 	Ended func(id int64, o *netlog.Open, e *netlog.End)
 	// Leaf gives the certificate that the browser is shown for a name or an
 	// address. nil: nothing can be intercepted, and every CONNECT that the

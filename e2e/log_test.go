@@ -33,7 +33,10 @@ type line struct {
 		Reused  bool
 		TLS     *struct{ ALPN, SNI string }
 	}
-	Tunnel    *struct{ Sent, Received int64 }
+	Tunnel *struct {
+		Sent, Received int64
+		SNI            string
+	}
 	WebSocket *struct {
 		Sent, Received struct{ Messages, Bytes int64 }
 		Close          *struct {

@@ -22,6 +22,7 @@ type access struct {
 	RequestBody  []byte
 	ResponseBody []byte // as written, never decoded
 	Header       http.Header
+	conn         *counted // that it came on
 }
 
 // An origin is a Go server that serves the site over TLS, speaks HTTP/2 to
@@ -31,11 +32,12 @@ type origin struct {
 	plain string // address:port of the same site over http://
 
 	mu     sync.Mutex
-	record []*access // in the order in which the requests came
+	record []*access  // in the order in which the requests came
+	conns  []*counted // in the order in which they were opened
 }
 
-// startOrigin serves on 127.0.0.1 and, where the machine has it, on ::1.
-func startOrigin(t *testing.T, a *authority) *origin {
+// startOrigin serves h on 127.0.0.1 and, where the machine has it, on ::1.
+func startOrigin(t *testing.T, a *authority, h http.Handler) *origin {
 	t.Helper()
 	o := &origin{}
 	secure, err := net.Listen("tcp", "127.0.0.1:0")
@@ -45,25 +47,26 @@ func startOrigin(t *testing.T, a *authority) *origin {
 	port := strconv.Itoa(secure.Addr().(*net.TCPAddr).Port)
 	o.host = "localhost:" + port
 	config := &tls.Config{Certificates: []tls.Certificate{a.leaf.tls}, NextProtos: []string{"h2", "http/1.1"}}
-	o.serve(t, secure, config)
+	o.serve(t, h, counting{secure, o, o.host}, config)
 	if six, err := net.Listen("tcp", "[::1]:"+port); err == nil {
-		o.serve(t, six, config)
+		o.serve(t, h, counting{six, o, o.host}, config)
 	}
 	plain, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	o.plain = plain.Addr().String()
-	o.serve(t, plain, nil)
+	o.serve(t, h, counting{plain, o, o.plain}, nil)
 	return o
 }
 
 // serve answers on one listener until the test is over.
-func (o *origin) serve(t *testing.T, l net.Listener, config *tls.Config) {
+func (o *origin) serve(t *testing.T, h http.Handler, l counting, config *tls.Config) {
 	server := &http.Server{
-		Handler:                      o.recorded(site()),
+		Handler:                      o.recorded(h),
 		TLSConfig:                    config.Clone(),
 		DisableGeneralOptionsHandler: true,
+		ConnContext:                  withCounted,
 		ErrorLog:                     log.New(io.Discard, "", 0),
 	}
 	served := make(chan struct{})
@@ -88,7 +91,7 @@ func (o *origin) recorded(h http.Handler) http.Handler {
 		if r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https" {
 			scheme = "https"
 		}
-		a := &access{Method: r.Method, URL: scheme + "://" + r.Host + r.RequestURI, Header: r.Header.Clone()}
+		a := &access{Method: r.Method, URL: scheme + "://" + r.Host + r.RequestURI, Header: r.Header.Clone(), conn: countedOf(r)}
 		if r.RequestURI == "*" {
 			a.URL = scheme + "://" + r.Host + "/*"
 		}

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -24,6 +25,7 @@ type proxy struct {
 	address string // where it listens
 	log     string // its network.jsonl
 	ca      string // its authority's certificate, for browsers
+	trust   string // what browsers must trust: the same, or in the stand-in the origins' authority
 
 	cmd   *exec.Cmd
 	said  *said
@@ -66,6 +68,10 @@ func (w *world) proxy(args ...string) *proxy {
 		"proxy", "--listen", "127.0.0.1:0", "--log", p.log,
 		"--ca-dir", filepath.Dir(p.ca), "--upstream-ca", w.ca.file,
 	}, args...)
+	p.trust = p.ca
+	if slices.Contains(args, "--stand-in") {
+		p.trust = w.ca.file
+	}
 	p.cmd = exec.Command(binary(w.t), args...)
 	p.cmd.Env = append(clean(os.Environ()), "HOME="+w.dir)
 	p.cmd.Stdout, p.cmd.Stderr = p.said, p.said
@@ -138,13 +144,13 @@ func (p *proxy) wait(after string) {
 // connections of its own are closed at the test's end.
 func (p *proxy) client() *http.Client {
 	p.t.Helper()
-	pem, err := os.ReadFile(p.ca)
+	pem, err := os.ReadFile(p.trust)
 	if err != nil {
 		p.t.Fatal(err)
 	}
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(pem) {
-		p.t.Fatalf("no certificate in %s", p.ca)
+		p.t.Fatalf("no certificate in %s", p.trust)
 	}
 	transport := &http.Transport{
 		Proxy:               http.ProxyURL(&url.URL{Scheme: "http", Host: p.address}),

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"net/http"
 	"testing"
 )
 
@@ -14,12 +15,18 @@ type world struct {
 	nginx  *nginxServer // nil until withNginx
 }
 
-// newWorld starts the Go origin; it needs nothing but Go.
+// newWorld starts the Go origin with the site; it needs nothing but Go.
 func newWorld(t *testing.T) *world {
+	t.Helper()
+	return newWorldOf(t, site())
+}
+
+// newWorldOf starts the Go origin with something else.
+func newWorldOf(t *testing.T, h http.Handler) *world {
 	t.Helper()
 	w := &world{t: t, dir: t.TempDir()}
 	w.ca = newAuthority(t, w.dir)
-	w.origin = startOrigin(t, w.ca)
+	w.origin = startOrigin(t, w.ca, h)
 	return w
 }
 

@@ -11,14 +11,15 @@ func appendString(b []byte, s string) (_ []byte, exact bool) {
 	from := 0 // what of s is not yet appended
 	for i := 0; i < len(s); {
 		c := s[i]
+		if plain[c] {
+			i++
+			continue
+		}
 		if c >= utf8.RuneSelf {
 			if _, n := utf8.DecodeRuneInString(s[i:]); n > 1 {
 				i += n
 				continue
 			}
-		} else if c >= ' ' && c != '"' && c != '\\' {
-			i++
-			continue
 		}
 		b = append(b, s[from:i]...)
 		switch {
@@ -42,3 +43,11 @@ func appendString(b []byte, s string) (_ []byte, exact bool) {
 	b = append(b, s[from:]...)
 	return append(b, '"'), exact
 }
+
+// plain are the bytes that stand for themselves in a JSON string.
+var plain = func() (p [256]bool) {
+	for c := ' '; c < utf8.RuneSelf; c++ {
+		p[c] = c != '"' && c != '\\'
+	}
+	return p
+}()

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"slices"
 	"time"
 )
@@ -73,6 +74,9 @@ func (w *Writer) run() {
 			}
 		default:
 			<-w.wake
+		}
+		if !ok {
+			runtime.Gosched() // who is about to add lines adds them to this write
 		}
 	}
 }

@@ -185,7 +185,8 @@ func (u *upstream) final(ex *exchange) bool {
 // announce writes the answer line: at once for an event stream, whose parts are
 // timed, and for any other answer whose body takes long.
 func (u *upstream) announce(ex *exchange, contentType string) {
-	if ex.receiving.whole {
+	here := ex.receiving.kind == wire.Length && ex.receiving.left <= int64(u.br.Buffered())
+	if ex.receiving.whole || here {
 		return
 	}
 	head := *ex.response

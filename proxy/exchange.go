@@ -42,7 +42,7 @@ type exchange struct {
 	receiving     body
 	answerLine    *time.Timer
 	delivered     atomic.Bool   // nothing but the end line is to come: the browser may close
-	switched      chan struct{} // closed when the answer is a 101
+	switched      chan struct{} // closed when the answer is a 101; nil when it can't be
 	splice        *splice       // what that made of it
 	socket        *netlog.WebSocket
 	unparsed      bool
@@ -65,8 +65,10 @@ func (c *client) newExchange(o *origin, at time.Time) *exchange {
 		upgrade:  asksToUpgrade(r),
 		expects:  r.Fields.HasToken("expect", "100-continue"),
 		uploaded: make(chan struct{}),
-		switched: make(chan struct{}),
 		done:     make(chan struct{}),
+	}
+	if ex.upgrade {
+		ex.switched = make(chan struct{})
 	}
 	ex.p = c.p
 	url, target := c.url(o)

@@ -24,7 +24,9 @@ type peeked struct {
 func (c *peeked) Read(p []byte) (int, error) {
 	if len(c.ahead) > 0 {
 		n := copy(p, c.ahead)
-		c.ahead = c.ahead[n:]
+		if c.ahead = c.ahead[n:]; len(c.ahead) == 0 {
+			c.ahead = nil // a connection may live long
+		}
 		return n, nil
 	}
 	n, err := c.Conn.Read(p)

@@ -19,15 +19,32 @@ func (p *Proxy) headers(fields []wire.Field) []netlog.Header {
 	if len(fields) == 0 {
 		return nil
 	}
-	hs := make([]netlog.Header, 0, len(fields))
+	text := together(fields)
+	hs := make([]netlog.Header, len(fields))
 	for i := range fields {
-		h := netlog.Header{Name: string(fields[i].Name), Value: string(fields[i].Value)}
+		name, value := len(fields[i].Name), len(fields[i].Value)
+		h := &hs[i]
+		h.Name, h.Value, text = text[:name], text[name:name+value], text[name+value:]
 		if p.redacts(h.Name) {
 			h.Value = removed
 		}
-		hs = append(hs, h)
 	}
 	return hs
+}
+
+// together is all names and values in one string: one allocation for a head.
+func together(fields []wire.Field) string {
+	size := 0
+	for i := range fields {
+		size += len(fields[i].Name) + len(fields[i].Value)
+	}
+	var text strings.Builder
+	text.Grow(size)
+	for i := range fields {
+		text.Write(fields[i].Name)
+		text.Write(fields[i].Value)
+	}
+	return text.String()
 }
 
 func (p *Proxy) redacts(name string) bool {

@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"hash"
-	"mime"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -124,9 +123,6 @@ func (p *Proxy) answerTap(contentType string) tap {
 func isTextType(contentType string) bool {
 	media, _, _ := strings.Cut(contentType, ";")
 	media = strings.ToLower(strings.TrimSpace(media))
-	if m, _, err := mime.ParseMediaType(contentType); err == nil {
-		media = m
-	}
 	kind, sub, _ := strings.Cut(media, "/")
 	if kind == "text" || kind == "multipart" && sub == "form-data" {
 		return true

@@ -149,6 +149,9 @@ func (u *upstream) final(ex *exchange) bool {
 	if err != nil {
 		return u.badHead(ex, err)
 	}
+	if parent := u.origin.asked; parent != nil && a.Status == http.StatusProxyAuthRequired {
+		return u.fail(ex, parent.declinedWith(a)) // the browser has none for it
+	}
 	if a.Status == http.StatusSwitchingProtocols && !ex.upgrade {
 		return u.fail(ex, failed(netlog.PhaseWait, netlog.CodeBadAnswer, "the server switched protocols without being asked to"))
 	}

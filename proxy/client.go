@@ -304,6 +304,9 @@ func (c *client) handlePlain(t wire.Target, at time.Time) bool {
 	if c.req.Fields.Count("host") == 0 {
 		forward.Host = []byte(o.authority()) // an HTTP/1.0 request's target named it
 	}
+	if !ex.upgrade { // else a tunnel is asked for: what comes behind is no HTTP
+		o.asked = c.p.askedFor(o)
+	}
 	return c.exchange(ex, forward)
 }
 

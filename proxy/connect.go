@@ -120,7 +120,7 @@ func (c *client) dialEarly(target Target, d Decision) *early {
 	e := &early{c: c, to: hop{Target: target}, done: make(chan struct{})}
 	if d.Action == RouteTo && d.Route != nil {
 		if host, port, err := wire.SplitHostPort(d.Route.Address, routePort(d.Route)); err == nil {
-			e.to = hop{Target{Host: host, Port: port, Scheme: schemeOf(d.Route.TLS)}, true}
+			e.to = hop{Target{Host: host, Port: port, Scheme: schemeOf(d.Route.TLS)}, true, nil}
 		}
 	}
 	go e.dial()
@@ -133,12 +133,17 @@ func (e *early) dial() {
 	if e.err != nil {
 		return
 	}
-	e.watch = lookOut(e.conn.conn, func(err error) {
+	spoke := func(err error) {
 		if err == nil {
 			e.spoke.Store(true)
 			e.c.tcp.SetReadDeadline(past)
 		}
-	})
+	}
+	if len(e.conn.conn.ahead) > 0 { // behind a parent's answer
+		spoke(nil)
+		return
+	}
+	e.watch = lookOut(e.conn.conn, spoke)
 }
 
 // settle waits for the connection and ends the look at it.
@@ -171,8 +176,8 @@ func (e *early) drop() {
 // TLS, HTTP, or anything else, which is tunnelled. An entry is begun only when
 // there is something to tell: its requests are a decrypted CONNECT's record.
 func (c *client) afterConnect(target Target, d Decision, at time.Time) {
+	c.tcp.SetReadDeadline(time.Now().Add(c.p.Timeouts.ClientHead)) // first: a server that speaks cuts it short
 	e := c.dialEarly(target, d)
-	c.tcp.SetReadDeadline(time.Now().Add(c.p.Timeouts.ClientHead))
 	kind, err := c.firstBytes(e)
 	c.tcp.SetReadDeadline(time.Time{})
 	if err != nil {

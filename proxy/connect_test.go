@@ -663,3 +663,26 @@ func TestTLSPhase(t *testing.T) {
 		t.Errorf("timings: %+v", tm)
 	}
 }
+
+// What a browser sends with its CONNECT goes through a tunnel whole, also when
+// much of it had to be looked at: it could have been a request line.
+func TestTunnelPassesOnAllThatCameEarly(t *testing.T) {
+	w := newWorld(t, nil)
+	const size = 60 << 10
+	addr := w.origin(func(p *party) {
+		got, err := io.ReadAll(io.LimitReader(p.br, size))
+		if err != nil || len(got) != size || strings.Trim(string(got), "x") != "A " {
+			t.Errorf("got %d bytes, %v", len(got), err)
+		}
+		p.send("done")
+	})
+	b := w.browser()
+	b.send("CONNECT " + addr + " HTTP/1.1\r\nHost: " + addr + "\r\n\r\nA " + strings.Repeat("x", size-2))
+	b.head()
+	b.expect("done")
+	b.Close()
+	w.waitFor(1)
+	if tn := w.want(addr, "tunnel tunnel ADDR")[0].end.Tunnel; tn.Sent != size || tn.Received != 4 {
+		t.Errorf("tunnel: %+v", tn)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
@@ -47,13 +48,33 @@ func (p *Proxy) dial(ctx context.Context, to hop) (*dialled, error) {
 	ctx, cancel := context.WithTimeout(ctx, p.Timeouts.Dial)
 	defer cancel()
 	d := &dialled{began: p.now()}
-	conn, err := p.connectTo(ctx, d, to)
+	conn, ahead, err := p.reach(ctx, d, to)
 	if err != nil {
 		return d, err
 	}
 	d.connected = p.now()
-	d.conn = &peeked{Conn: conn}
+	d.conn = &peeked{Conn: conn, ahead: ahead}
 	return d, nil
+}
+
+// reach connects to a hop, through a parent where one is to be. ahead is what was
+// read of the connection already.
+func (p *Proxy) reach(ctx context.Context, d *dialled, to hop) (conn net.Conn, ahead []byte, err error) {
+	parent := to.asked
+	if parent == nil && p.Parent != nil {
+		parent = p.Parent(to.Target)
+	}
+	switch {
+	case parent == nil:
+		conn, err = p.connectTo(ctx, d, to)
+		return conn, nil, err
+	case p.isHome(to.Target):
+		return nil, nil, errOwnAddress
+	case to.asked != nil:
+		conn, err = p.toParent(ctx, d, parent)
+		return conn, nil, err
+	}
+	return p.through(ctx, d, parent, to)
 }
 
 // connectTo connects to a hop and notes in d the address that it was or, when
@@ -123,43 +144,64 @@ func (p *Proxy) mayDial(to hop, addr netip.AddrPort) error {
 	return p.permits(to, addr.Addr().Unmap())
 }
 
-// resolve gives the addresses of host. Names under localhost are loopback
-// without asking anybody, as browsers have it (RFC 6761 §6.3).
+// resolve gives the addresses of host, and notes in d that they had to be looked up.
 func (p *Proxy) resolve(ctx context.Context, d *dialled, host string) ([]netip.Addr, error) {
-	if ip, err := netip.ParseAddr(host); err == nil {
-		return []netip.Addr{ip.Unmap()}, nil
-	}
-	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
-		return []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1}), netip.IPv6Loopback()}, nil
+	if ips := known(host); ips != nil {
+		return ips, nil
 	}
 	d.lookup = true
-	addrs, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	ips, err := lookup(ctx, host)
 	if err != nil {
 		return nil, err
 	}
 	d.resolved = p.now()
-	for i := range addrs {
-		addrs[i] = addrs[i].Unmap()
-	}
-	return addrs, nil
+	return ips, nil
 }
 
-// isOwn tells whether addr is where this proxy listens.
-func (p *Proxy) isOwn(addr netip.AddrPort) bool {
-	ip := addr.Addr().Unmap().WithZone("")
-	p.mu.Lock()
-	own := p.own
-	p.mu.Unlock()
-	for _, listening := range own {
-		if listening.Port() != addr.Port() {
-			continue
-		}
-		at := listening.Addr().Unmap()
-		if at == ip || at.IsUnspecified() && isLocal(ip) || ip.IsUnspecified() {
+// known are the addresses of a host that nobody is asked for: an address, and
+// names under localhost, which are loopback, as browsers have it (RFC 6761 §6.3).
+func known(host string) []netip.Addr {
+	if ip := addressOf(host); ip.IsValid() {
+		return []netip.Addr{ip.Unmap()}
+	}
+	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
+		return []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1}), netip.IPv6Loopback()}
+	}
+	return nil
+}
+
+// lookup asks the system's resolver.
+func lookup(ctx context.Context, host string) ([]netip.Addr, error) {
+	ips, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	for i := range ips {
+		ips[i] = ips[i].Unmap()
+	}
+	return ips, err
+}
+
+// isHome tells whether a target is this proxy, as far as it can be told without
+// asking anybody.
+func (p *Proxy) isHome(to Target) bool {
+	for _, ip := range known(to.Host) {
+		if p.isOwn(netip.AddrPortFrom(ip, to.Port)) {
 			return true
 		}
 	}
 	return false
+}
+
+// isOwn tells whether addr is where this proxy listens.
+func (p *Proxy) isOwn(addr netip.AddrPort) bool {
+	p.mu.Lock()
+	own := p.own
+	p.mu.Unlock()
+	return slices.ContainsFunc(own, func(listening netip.AddrPort) bool { return listensAt(listening, addr) })
+}
+
+// listensAt tells whether what listens on an address is reached at addr.
+func listensAt(listening, addr netip.AddrPort) bool {
+	at, ip := listening.Addr().Unmap(), addr.Addr().Unmap().WithZone("")
+	return listening.Port() == addr.Port() && (at == ip || at.IsUnspecified() && isLocal(ip) || ip.IsUnspecified())
 }
 
 // isLocal tells whether ip is an address of this machine.

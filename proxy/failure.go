@@ -73,6 +73,15 @@ func (c *client) fail(phase netlog.Phase, err error) *failure {
 
 // classify says what a network's error is in the log's words.
 func classify(phase netlog.Phase, err error) *failure {
+	var behind *parentError
+	if errors.As(err, &behind) {
+		f := classify(phase, behind.error)
+		f.Reason = "the upstream proxy " + behind.parent.String() + ": " + f.Reason
+		if f.Phase == netlog.PhaseServerTLS {
+			f.Phase = phase
+		}
+		return f
+	}
 	var dns *net.DNSError
 	if errors.As(err, &dns) {
 		code := netlog.CodeUnreachable

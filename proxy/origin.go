@@ -29,6 +29,7 @@ type origin struct {
 
 	via   netlog.Via
 	route *Route
+	asked *Parent // gets the requests, by their URLs
 }
 
 func defaultPort(scheme string) uint16 {
@@ -67,7 +68,7 @@ func (o *origin) routeTo(r *Route) error {
 
 // hop is where connections for the origin go.
 func (o *origin) hop() hop {
-	return hop{Target{Host: o.dialHost, Port: o.dialPort, Scheme: schemeOf(o.tls)}, o.route != nil}
+	return hop{Target{Host: o.dialHost, Port: o.dialPort, Scheme: schemeOf(o.tls)}, o.route != nil, o.asked}
 }
 
 func schemeOf(tls bool) string {
@@ -99,7 +100,7 @@ func (o *origin) site() string {
 
 // sameServer tells whether a connection made for o serves requests for other.
 func (o *origin) sameServer(other *origin) bool {
-	return o.dialHost == other.dialHost && o.dialPort == other.dialPort && o.tls == other.tls && o.verify == other.verify
+	return o.dialHost == other.dialHost && o.dialPort == other.dialPort && o.tls == other.tls && o.verify == other.verify && o.asked == other.asked
 }
 
 // canonical is wire.CanonicalHost with an internationalised name as DNS has it

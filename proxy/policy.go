@@ -22,7 +22,8 @@ type Target struct {
 // A hop is where a connection goes.
 type hop struct {
 	Target
-	routed bool // by the policy itself, which is not asked about the addresses
+	routed bool    // by the policy itself, or to a parent: the policy is not asked about the addresses
+	asked  *Parent // that is connected to instead, as it is asked for the target's URLs
 }
 
 // decide asks the policy about a host, of which what was learnt of its browser's

@@ -88,6 +88,9 @@ type Config struct {
 	// Trust is asked before each TLS handshake with a server: its Host is the name
 	// that is verified, its Port the one that was dialled. nil: the zero Trust.
 	Trust func(Target) Trust
+	// Parent gives the proxy through which a target is reached, always the same
+	// for the same; nil: it is reached directly. nil: every target is.
+	Parent func(Target) *Parent
 	// StandIn makes every CONNECT that the policy lets pass a tunnel, and records
 	// http:// requests at connection level: no headers, no bodies, bytes each way.
 	StandIn bool

@@ -114,7 +114,7 @@ func (t *tunnel) broke(err error, dst, src *peeked) {
 func (t *tunnel) copy(dst, src *peeked, count *atomic.Int64, look func([]byte) bool) error {
 	buf := make([]byte, 16<<10)
 	var begun []byte
-	for looking := true; looking; {
+	for looking := true; looking || len(src.ahead) > 0; {
 		n, err := t.read(src, buf)
 		if err != nil {
 			return ended(err)
@@ -124,8 +124,10 @@ func (t *tunnel) copy(dst, src *peeked, count *atomic.Int64, look func([]byte) b
 		}
 		count.Add(int64(n))
 		t.touch()
-		begun = append(begun, buf[:n]...)
-		looking = len(begun) < helloLimit && look(begun)
+		if looking {
+			begun = append(begun, buf[:n]...)
+			looking = len(begun) < helloLimit && look(begun)
+		}
 	}
 	for {
 		if !t.await(src.SetReadDeadline) {

@@ -57,7 +57,15 @@ func (c *client) forwardHead(ex *exchange, o wire.ForwardOptions) []byte {
 		route.Request(&r)
 		o.Target = r.Target
 	}
-	return r.AppendForward(make([]byte, 0, len(c.req.Raw)+128), o)
+	parent := ex.origin.asked
+	if parent != nil {
+		o.Target = ex.origin.absolute(o.Target)
+	}
+	head := r.AppendForward(make([]byte, 0, len(c.req.Raw)+128), o)
+	if parent != nil {
+		head = append(head[:len(head)-len("\r\n")], parent.authorization()+"\r\n"...)
+	}
+	return head
 }
 
 // send sends the head and then the body, each piece as the browser sends it. Its

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -117,6 +118,7 @@ func TestScripts(t *testing.T) {
 			"fifo":   fifo,
 			"occupy": occupy,
 			"origin": origin,
+			"parent": parentProxy,
 		},
 	})
 }
@@ -233,4 +235,41 @@ func newPlainOrigin(t *testing.T) string {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "hello") }))
 	t.Cleanup(server.Close)
 	return server.URL + "/"
+}
+
+// parent NAME: an HTTP proxy for user:secret that takes every name for this
+// machine's and answers for http:// itself, and sets the variable to its address.
+func parentProxy(ts *testscript.TestScript, neg bool, args []string) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.Header.Get("Proxy-Authorization") != "Basic dXNlcjpzZWNyZXQ=":
+			w.WriteHeader(http.StatusProxyAuthRequired)
+		case r.Method != http.MethodConnect:
+			fmt.Fprintf(w, "the parent has %s\n", r.URL)
+		default:
+			conn, err := net.Dial("tcp", "127.0.0.1:"+r.URL.Port())
+			if err != nil {
+				w.WriteHeader(http.StatusBadGateway)
+				return
+			}
+			defer conn.Close()
+			client, _, err := http.NewResponseController(w).Hijack()
+			if err != nil {
+				return
+			}
+			defer client.Close()
+			io.WriteString(client, "HTTP/1.1 200 OK\r\n\r\n")
+			done := make(chan struct{})
+			go func() {
+				io.Copy(conn, client)
+				conn.Close()
+				close(done)
+			}()
+			io.Copy(client, conn)
+			client.Close()
+			<-done
+		}
+	}))
+	ts.Defer(server.Close)
+	ts.Setenv(args[0], server.Listener.Addr().String())
 }

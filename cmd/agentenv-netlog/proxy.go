@@ -128,7 +128,8 @@ func runProxy(f proxyFlags, signals <-chan os.Signal, stderr io.Writer) error {
 	if err := f.rules.configure(&p); err != nil {
 		return err
 	}
-	if _, err := f.upstream.configure(&p); err != nil {
+	through, _, err := f.upstream.configure(&p)
+	if err != nil {
 		return err
 	}
 	if err := f.keep.configure(&p); err != nil {
@@ -145,6 +146,9 @@ func runProxy(f proxyFlags, signals <-chan os.Signal, stderr io.Writer) error {
 		return err
 	}
 	defer l.Close()
+	if err := through.leaveOut(l.Addr(), stderr); err != nil {
+		return err
+	}
 	greet := greetStandIn
 	var authority *ca.Authority // none to stand in
 	if !f.standIn {
@@ -175,6 +179,7 @@ func runProxy(f proxyFlags, signals <-chan os.Signal, stderr io.Writer) error {
 	ready(stderr, s, f.log)
 	greet(stderr, "http://"+reachable(s.address))
 	fmt.Fprintf(stderr, "  page      http://%s/, through the proxy also http://%s/\n", reachable(s.address), proxy.OwnName)
+	through.tell(stderr)
 	if p.Credentials != nil {
 		fmt.Fprintf(stderr, "  a user name and a password are asked for: curl --proxy-user USER:PASSWORD; others http://USER:PASSWORD@%s\n", reachable(s.address))
 	}

@@ -155,7 +155,7 @@ func planRecord(f recordFlags, command string) (p recordPlan, err error) {
 	if err := f.rules.configure(&p.proxy); err != nil {
 		return p, err
 	}
-	extra, err := f.upstream.configure(&p.proxy)
+	_, extra, err := f.upstream.configure(&p.proxy)
 	if err != nil {
 		return p, err
 	}

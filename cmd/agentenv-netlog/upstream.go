@@ -21,6 +21,8 @@ type upstreamFlags struct {
 	clientCert []string
 	clientKey  []string
 	resolve    []string
+	parent     string
+	noParent   bool
 }
 
 func (f *upstreamFlags) add(flags *pflag.FlagSet) {
@@ -29,21 +31,27 @@ func (f *upstreamFlags) add(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&f.clientCert, "client-cert", nil, "show the certificate in `[HOST=]FILE` (PEM) to servers that ask for one, or to that host alone (repeatable)")
 	flags.StringSliceVar(&f.clientKey, "client-key", nil, "`[HOST=]FILE` of the key of --client-cert, when it is not in the same file (repeatable)")
 	flags.StringArrayVar(&f.resolve, "resolve", nil, "`HOST:PORT:ADDR` gives the addresses (,ADDR…) of a name in place of the resolver, for any name as * (repeatable)")
+	flags.StringVar(&f.parent, "upstream-proxy", "", "reach servers through the proxy at `URL`: http, https, socks5 (names are resolved here) or socks5h, with USER:PASSWORD@ if it asks; NO_PROXY names who is not (default: HTTPS_PROXY for CONNECTs, HTTP_PROXY for http://)")
+	flags.BoolVar(&f.noParent, "no-upstream-proxy", false, "reach servers directly, whatever the environment says")
 }
 
-// configure makes c as the flags say. extra is what is trusted besides the
-// system's roots, in PEM.
-func (f *upstreamFlags) configure(c *proxy.Config) (extra []byte, err error) {
+// configure makes c as the flags and the environment say. extra is what is trusted
+// besides the system's roots, in PEM.
+func (f *upstreamFlags) configure(c *proxy.Config) (through *parents, extra []byte, err error) {
 	if c.UpstreamRoots, extra, err = upstreamRoots(f.ca); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if c.Trust, err = f.trust(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if c.Resolve, err = parseResolve(f.resolve); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return extra, nil
+	if through, err = f.parents(); err != nil {
+		return nil, nil, err
+	}
+	c.Parent = through.of
+	return through, extra, nil
 }
 
 // upstreamRoots are the system's roots and those of files in PEM; nil when there

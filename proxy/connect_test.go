@@ -293,7 +293,7 @@ func TestUnusedConnectLeavesNoLine(t *testing.T) {
 }
 
 func TestSilenceAfterConnect(t *testing.T) {
-	w := newWorld(t, func(c *Config) { c.Timeouts.ClientHead = 50 * time.Millisecond })
+	w := newWorld(t, func(c *Config) { c.Timeouts.ClientHead = time.Second })
 	addr := w.origin(func(p *party) { p.rest() })
 	b := w.connect(addr)
 	b.expectEnd()

@@ -40,8 +40,9 @@ func TestTheReadmesCommandsRun(t *testing.T) {
 		{"go run ./cmd/agentenv-netlog demo", ""},
 		{"agentenv-netlog har network.jsonl", ""},
 		{"agentenv-netlog show network.jsonl", ""},
-		{`jq -r 'select(.event=="open") | [.n, .request.method, .request.url] | @tsv' network.jsonl`, "jq"},
-		{"jq 'select(.failed or .refused)' network.jsonl", "jq"},
+		{`jq -r 'select(.event=="open") | [.n, .request.method, .request.url // .target] | @tsv' network.jsonl`, "jq"},
+		{`jq -R 'fromjson? | select(.event=="open") | .n' network.jsonl`, "jq"},
+		{"agentenv-netlog show network.jsonl --status -1", ""},
 		{"mkdir -p ~/.pki/nssdb && certutil -d sql:$HOME/.pki/nssdb -N --empty-password", "certutil"},
 		{`certutil -d sql:$HOME/.pki/nssdb -A -t C,, -n agentenv-netlog -i "$(agentenv-netlog ca path)"`, "certutil"},
 		{"certutil -d sql:$HOME/.pki/nssdb -D -n agentenv-netlog", "certutil"},
@@ -97,7 +98,7 @@ func TestTheReadmesFlagsExist(t *testing.T) {
 	}
 	flag := regexp.MustCompile(`(?:^| )(--?[a-z][a-z-]*)`)
 	named := 0
-	for _, m := range regexp.MustCompile("agentenv-netlog (proxy|har|show|record|demo|ca (?:path|print|create))( [^`\n#|]*)?").FindAllStringSubmatch(string(text), -1) {
+	for _, m := range regexp.MustCompile("agentenv-netlog (proxy|har|show|record|demo|ca (?:path|print|bundle|create))( [^`\n#|]*)?").FindAllStringSubmatch(string(text), -1) {
 		own, _, _ := strings.Cut(m[2]+" ", " -- ")
 		help, _, code := run(t, t.TempDir(), append(strings.Fields(m[1]), "--help")...)
 		if code != 0 {

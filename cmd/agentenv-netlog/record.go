@@ -45,11 +45,15 @@ cases, NO_PROXY is emptied; NODE_USE_ENV_PROXY is set), and certificates to trus
 in SSL_CERT_FILE, CURL_CA_BUNDLE, REQUESTS_CA_BUNDLE, GIT_SSL_CAINFO and
 NODE_EXTRA_CA_CERTS. Chromium and Chrome, told by the command's name, get flags
 instead, among them a fresh profile; one that you give yourself wins. A script
-that starts a browser has to hand the proxy on.
+that starts a browser has to hand the proxy on and have certificate errors
+ignored, Firefox wants a profile with the certificate, and wget
+--ca-certificate="$(agentenv-netlog ca path)".
 
 The terminal is the command's, Ctrl-C too. Bodies of every type are kept, up to
-64 MiB unless told otherwise. The exit status is the command's: 128 and the signal's number when one
-ended it, 127 when there is no such command; 1 when only the HAR went wrong.`,
+64 MiB unless told otherwise. A HAR that is there is replaced, also by one
+without entries; a command that can't be run leaves it alone. The exit status is
+the command's: 128 and the signal's number when one ended it, 127 when there is
+no such command; 1 when only the HAR went wrong.`,
 		Example: `  agentenv-netlog record -- curl https://example.com/
   agentenv-netlog record -o shop.har -- chromium https://shop.example/
   agentenv-netlog record --log network.jsonl -- npx playwright test`,

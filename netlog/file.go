@@ -20,9 +20,10 @@ var (
 // A liveFile is a log that this process has locked.
 type liveFile struct {
 	*os.File
-	size int64
-	last int64  // the number of its last whole line; 0 for none
-	mend string // what ends a line that was cut short; "" when there is none
+	size  int64
+	first int64  // the number of its first line
+	last  int64  // the number of its last whole line; 0 for none
+	mend  string // what ends a line that was cut short; "" when there is none
 }
 
 // openLive opens, locks and reads the end of the log at path. It changes nothing
@@ -155,6 +156,12 @@ func (l *liveFile) readEnd(path string) error {
 			return err
 		}
 	}
+	if l.first, err = firstNumber(l.File, l.size); err != nil {
+		return err
+	}
+	if l.first == 0 {
+		l.first = l.last + 1
+	}
 	if l.size == 0 {
 		return nil
 	}
@@ -230,6 +237,15 @@ func lastNumber(f io.ReaderAt, size int64) (int64, error) {
 		return 0, bare(err)
 	}
 	return 0, nil
+}
+
+// firstNumber returns the number of a file's first line, or of the one behind it
+// where that was cut; 0 for none.
+func firstNumber(f *os.File, size int64) (int64, error) {
+	log := &Log{files: []logFile{{File: f, size: size, live: true}}}
+	s := log.scanFrom(0, 0)
+	s.Next()
+	return s.Head().N, s.Err()
 }
 
 // afterNewline returns where the last line that begins at or before end begins.

@@ -100,7 +100,7 @@ func openSet(path string) (*Log, error) {
 }
 
 // tryOpenSet opens the files of a log, the live one first: a rotation in between
-// shows in that the live file has an older one's name.
+// shows in that the live file has an older one's name alone.
 func tryOpenSet(path string) (l *Log, rotated bool, err error) {
 	l = new(Log)
 	defer func() {
@@ -123,10 +123,13 @@ func tryOpenSet(path string) (l *Log, rotated bool, err error) {
 		} else if err != nil {
 			return l, false, err
 		}
-		l.files = append(l.files, f)
 		if liveErr == nil && sameFile(f, live) {
-			rotated = true
+			// Its second name: it is to be rotated, or was meanwhile.
+			f.Close()
+			rotated = !isNamed(live.File, path)
+			continue
 		}
+		l.files = append(l.files, f)
 	}
 	if liveErr == nil {
 		live.live = true

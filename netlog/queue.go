@@ -20,8 +20,9 @@ const (
 // A batch is one or more whole lines.
 type batch struct {
 	b     []byte
-	own   bool // one long line
-	ended bool // holds an end line
+	own   bool  // one long line, or the start line of a file
+	ended bool  // holds an end line
+	first int64 // the number of that start line; 0 for any other
 }
 
 // An owed end is that of an exchange or a tunnel which this process can't give
@@ -167,6 +168,23 @@ func (w *Writer) rouse() {
 
 // put numbers an encoded line and queues it; size was reserved for it.
 func (w *Writer) put(l *line, event Event, id, t, size int64) {
+	b := w.number(l, event, id, t)
+	w.queued += int64(len(b)) - size
+	if len(b) > longLine {
+		w.queue = append(w.queue, batch{b: b, own: true})
+	} else {
+		w.add(b)
+		w.lines.Put(l)
+	}
+	if event == EventEnd {
+		w.queue[len(w.queue)-1].ended = true
+	}
+	w.putTurn()
+	w.rouse()
+}
+
+// number puts an encoded line's beginning in front of it.
+func (w *Writer) number(l *line, event Event, id, t int64) []byte {
 	var front [headRoom]byte
 	head := appendHead(front[:0], &Head{
 		N:     w.next,
@@ -185,17 +203,8 @@ func (w *Writer) put(l *line, event Event, id, t, size int64) {
 		w.progress = time.Now()
 	}
 	w.pending += int64(len(b))
-	w.queued += int64(len(b)) - size
-	if len(b) > longLine {
-		w.queue = append(w.queue, batch{b: b, own: true})
-	} else {
-		w.add(b)
-		w.lines.Put(l)
-	}
-	if event == EventEnd {
-		w.queue[len(w.queue)-1].ended = true
-	}
-	w.rouse()
+	w.size += int64(len(b))
+	return b
 }
 
 // add copies a short line to the batch that is growing.

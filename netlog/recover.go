@@ -10,6 +10,11 @@ import (
 // bytes are what that process wrote.
 func (w *Writer) recover(f *os.File, size int64) {
 	left, err := w.leftOpen(f, size)
+	defer func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.recovering = false
+	}()
 	if err != nil {
 		w.log.Error("what the last process left open could not be found", "log", w.path, "error", err)
 	}

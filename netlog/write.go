@@ -19,15 +19,16 @@ type file interface {
 
 // begin queues the start line, behind what ends a line that was cut short.
 func (w *Writer) begin(c WriterConfig, mend string) {
-	l := w.newLine(0)
-	l.start(&Start{
+	w.start = Start{
 		Format:  Format,
 		Program: c.Program,
 		Version: c.Version,
 		PID:     os.Getpid(),
 		Mode:    c.Mode,
 		Limits:  c.Limits,
-	})
+	}
+	l := w.newLine(0)
+	l.start(&w.start)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if mend != "" {
@@ -50,7 +51,7 @@ func (w *Writer) run() {
 		b, ok, last := w.take()
 		switch {
 		case ok:
-			if !w.write(b.b) {
+			if b.first > 0 && !w.turn(b) || b.first == 0 && !w.write(b.b) {
 				return
 			}
 			w.recycle(b)
@@ -84,7 +85,6 @@ func (w *Writer) run() {
 // write writes all of b, however often it takes. It is false when Close has
 // given up.
 func (w *Writer) write(b []byte) bool {
-	const pause = 50 * time.Millisecond
 	for {
 		n, err := w.file.Write(b)
 		if b = b[n:]; err == nil && len(b) > 0 {
@@ -94,11 +94,20 @@ func (w *Writer) write(b []byte) bool {
 		if len(b) == 0 {
 			return true
 		}
-		select {
-		case <-w.quit:
+		if !w.pause() {
 			return false
-		case <-time.After(pause):
 		}
+	}
+}
+
+// pause waits before something that failed is tried again. It is false when Close
+// has given up.
+func (w *Writer) pause() bool {
+	select {
+	case <-w.quit:
+		return false
+	case <-time.After(50 * time.Millisecond):
+		return true
 	}
 }
 
@@ -132,8 +141,10 @@ func (w *Writer) wrote(n int, err error) {
 	}
 }
 
-func (w *Writer) flush() {
-	err := w.file.Sync()
+func (w *Writer) flush() { w.forced(w.file.Sync()) }
+
+// forced takes note of an fsync(2), and reports the first that fails.
+func (w *Writer) forced(err error) {
 	w.mu.Lock()
 	failed := w.unsynced
 	w.unsynced = err != nil
@@ -184,7 +195,10 @@ func (w *Writer) close() error {
 	w.mu.Unlock()
 
 	err := w.await()
-	if e := w.file.Close(); err == nil && e != nil {
+	w.mu.Lock()
+	file := w.file
+	w.mu.Unlock()
+	if e := file.Close(); err == nil && e != nil {
 		err = fmt.Errorf("close network log %q: %w", w.path, e)
 	}
 	return err

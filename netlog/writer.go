@@ -19,6 +19,15 @@ type WriterConfig struct {
 	Sync      Sync          // when lines are forced to the disk
 	SyncEvery time.Duration // the time of SyncInterval; 0: 1 s
 
+	// MaxBytes is how large the live file may grow, up to a line's end, before it
+	// becomes an older one; 0: as large as it gets. OpenWriter refuses a folder in
+	// which files can't be made and linked.
+	MaxBytes int64
+
+	// MaxFiles is how many files of the log there may be, the live one with them:
+	// the oldest is deleted. 0: any number.
+	MaxFiles int
+
 	// QueueBytes is how many bytes of lines may wait to be written before
 	// Open, Message, Answer and End wait; 0: 64 MiB. A longer line is taken
 	// alone.
@@ -46,6 +55,7 @@ const (
 // without a log needs no other code.
 type Writer struct {
 	path     string
+	start    Start
 	began    time.Time // with its monotonic reading, whole microseconds
 	file     file
 	sync     Sync
@@ -64,25 +74,28 @@ type Writer struct {
 	once    sync.Once // Close has been called
 	closing error     // what it returns
 
-	mu       sync.Mutex
-	room     sync.Cond       // something was written, a stall began, or Close was called
-	next     int64           // the next line's number
-	opened   map[int64]int64 // the open ids, with their open lines' t
-	owed     []owed          // ends that are still to be written
-	queue    []batch         // numbered lines, the last batch still growing
-	spare    [][]byte        // emptied batches
-	queued   int64           // bytes promised or pending
-	pending  int64           // bytes in the queue or being written
-	idle     bool            // the writing goroutine waits for wake
-	tickets  int64           // given to callers that want room
-	serving  int64           // the ticket whose turn it is
-	progress time.Time       // when something was last written or, if later, became pending
-	watch    *time.Timer     // looks for a stall while callers wait; nil when none does
-	stalled  bool
-	closed   bool
-	unsynced bool  // the last fsync(2) failed
-	lost     int64 // exchanges and tunnels without lines, not yet told
-	stats    WriterStats
+	mu         sync.Mutex
+	room       sync.Cond       // something was written, a stall began, or Close was called
+	next       int64           // the next line's number
+	opened     map[int64]int64 // the open ids, with their open lines' t
+	owed       []owed          // ends that are still to be written
+	queue      []batch         // numbered lines, the last batch still growing
+	spare      [][]byte        // emptied batches
+	queued     int64           // bytes promised or pending
+	pending    int64           // bytes in the queue or being written
+	idle       bool            // the writing goroutine waits for wake
+	tickets    int64           // given to callers that want room
+	serving    int64           // the ticket whose turn it is
+	progress   time.Time       // when something was last written or, if later, became pending
+	watch      *time.Timer     // looks for a stall while callers wait; nil when none does
+	stalled    bool
+	closed     bool
+	rotation   rotation
+	size       int64 // bytes that were queued for the live file
+	recovering bool  // what the last process left open is not found yet
+	unsynced   bool  // the last fsync(2) failed
+	lost       int64 // exchanges and tunnels without lines, not yet told
+	stats      WriterStats
 }
 
 // WriterStats are a Writer's figures since it was opened.
@@ -112,7 +125,17 @@ func OpenWriter(c WriterConfig) (*Writer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open network log %q: %w", c.Path, err)
 	}
+	r := rotation{path: c.Path, max: c.MaxBytes, keep: c.MaxFiles, sync: c.Sync != SyncNever, first: live.first}
+	err = r.tidy(live.File)
+	if err == nil && r.max > 0 {
+		err = r.try()
+	}
+	if err != nil && r.max > 0 {
+		live.Close()
+		return nil, fmt.Errorf("open network log %q: rotate: %w", c.Path, err)
+	}
 	w := newWriter(c, live.File, live.last+1)
+	w.rotation, w.size, w.recovering = r, live.size, live.size > 0
 	w.begin(c, live.mend)
 	if live.size > 0 {
 		w.scan.Go(func() { w.recover(live.File, live.size) })

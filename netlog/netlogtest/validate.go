@@ -64,7 +64,7 @@ func Check(path string, o Options) (lines []*netlog.Line, errs []error, err erro
 		return nil, nil, err
 	}
 	defer log.Close()
-	c := checker{schema: schema, next: max(o.First, 1), open: make(map[int64]*netlog.Line), ended: make(map[int64]bool)}
+	c := checker{schema: schema, first: max(o.First, 1), next: max(o.First, 1), open: make(map[int64]*netlog.Line), ended: make(map[int64]bool)}
 	s := log.Scan()
 	var buf []byte
 	for s.Next() {
@@ -76,6 +76,9 @@ func Check(path string, o Options) (lines []*netlog.Line, errs []error, err erro
 			c.fail(s.Head().N, "%v", err)
 			c.next = s.Head().N + 1
 			continue
+		}
+		if c.begins = s.Pos().Offset == 0; c.begins && c.begun && l.Start == nil {
+			c.fail(l.N, "begins a file and is of the event %q", l.Event)
 		}
 		c.line(l, buf)
 		lines = append(lines, l)
@@ -111,6 +114,9 @@ var compile = sync.OnceValues(func() (*jsonschema.Schema, error) {
 type checker struct {
 	schema *jsonschema.Schema
 	begun  bool
+	begins bool // the line begins a file
+	pid    int  // of the last start line
+	first  int64
 	next   int64
 	open   map[int64]*netlog.Line
 	ended  map[int64]bool
@@ -158,6 +164,7 @@ func (c *checker) line(l *netlog.Line, raw []byte) {
 // belongs checks a line's id against the lines before it.
 func (c *checker) belongs(l *netlog.Line) {
 	if l.Event == netlog.EventStart {
+		c.start(l)
 		return
 	}
 	if l.Event == netlog.EventOpen {
@@ -181,6 +188,9 @@ func (c *checker) belongs(l *netlog.Line) {
 	}
 	delete(c.open, l.ID)
 	c.ended[l.ID] = true
+	if open.Open == nil {
+		return
+	}
 	c.timings(l, open)
 	if r := open.Open.Request; r != nil && (r.Method == "" || r.Version == "") && l.End.Refused == nil {
 		c.fail(l.ID, "has no method or no version, though the request was not refused")
@@ -188,6 +198,23 @@ func (c *checker) belongs(l *netlog.Line) {
 	if r := l.End.Request; r != nil && r.Body != nil && open.Open.Request != nil && open.Open.Request.Body != nil {
 		c.fail(l.N, "has the request's body, which open line %d has too", l.ID)
 	}
+}
+
+// start checks the ids that are open after a rotation.
+func (c *checker) start(l *netlog.Line) {
+	for _, id := range l.Start.Open {
+		switch {
+		case c.open[id] != nil:
+		case c.ended[id], id >= c.first:
+			c.fail(l.N, "says that %d is open, which it is not", id)
+		default:
+			c.open[id] = &netlog.Line{} // its open line is in a file that is gone
+		}
+	}
+	if n := len(l.Start.Open); c.begins && c.pid == l.Start.PID && n < len(c.open) {
+		c.fail(l.N, "says that %d are open, not %d", n, len(c.open))
+	}
+	c.pid = l.Start.PID
 }
 
 // timings checks that the phases fill the time from the open line to the end line.

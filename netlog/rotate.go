@@ -1,0 +1,216 @@
+package netlog
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// A rotation makes the live file one of the older ones when it has grown to its
+// size: it is given its second name, then a file that is locked and begun takes
+// its first one. There is no moment without a log, and after a crash at any
+// point all of it is there. Only the goroutine that writes uses it.
+//
+// The start line of the new file gets its number, and names the ids that are open,
+// when it is put into the queue, behind the lines that still go to the old file.
+// Where the turn fails it stands in the old file, which goes on.
+type rotation struct {
+	path  string
+	max   int64 // bytes; 0: there is none
+	keep  int   // files; 0: all
+	first int64 // the number of the live file's first line
+	sync  bool  // force what is renamed to the disk
+}
+
+// nextName is the name of a file that is to become the live one.
+func nextName(path string) string {
+	return filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".next")
+}
+
+// olderName is the name that the live file gets whose first line is n.
+func olderName(path string, n int64) string {
+	ext := filepath.Ext(path)
+	return strings.TrimSuffix(path, ext) + "." + strconv.FormatInt(n, 10) + ext
+}
+
+// tidy removes what a crash in the middle of a turn has left: a file that did not
+// become the live one, and the live file's second name.
+func (r *rotation) tidy(live *os.File) error {
+	if err := os.Remove(nextName(r.path)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	older, err := rotatedFiles(r.path)
+	if err != nil {
+		return err
+	}
+	for _, name := range older {
+		if isNamed(live, name) {
+			return os.Remove(name)
+		}
+	}
+	return nil
+}
+
+// try finds out, before it is needed, whether files can be made and linked in the folder.
+func (r *rotation) try() error {
+	f, err := r.make(0o600)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	next := nextName(r.path)
+	defer os.Remove(next)
+	other := next + ".link"
+	if err := os.Link(next, other); err != nil {
+		return err
+	}
+	return os.Remove(other)
+}
+
+// isNamed tells whether name is one of f.
+func isNamed(f *os.File, name string) bool {
+	mine, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	named, err := os.Lstat(name)
+	return err == nil && os.SameFile(mine, named)
+}
+
+// make makes and locks the next file.
+func (r *rotation) make(mode os.FileMode) (*os.File, error) {
+	name := nextName(r.path)
+	if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	f, err := os.OpenFile(name, os.O_RDWR|os.O_APPEND|os.O_CREATE|os.O_EXCL|syscall.O_NOFOLLOW, mode)
+	if err != nil {
+		return nil, err
+	}
+	if err = f.Chmod(mode); err == nil {
+		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	}
+	if err != nil {
+		f.Close()
+		os.Remove(name)
+		return nil, err
+	}
+	return f, nil
+}
+
+// turn makes a file that begins with the line the live one, in the place of live.
+func (r *rotation) turn(live *os.File, line []byte) (next *os.File, err error) {
+	info, err := live.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !isNamed(live, r.path) {
+		return nil, fmt.Errorf("%q is another file by now", r.path)
+	}
+	if next, err = r.make(info.Mode().Perm()); err != nil {
+		return nil, err
+	}
+	if _, err = next.Write(line); err == nil && r.sync {
+		err = errors.Join(live.Sync(), next.Sync())
+	}
+	older := olderName(r.path, r.first)
+	if err == nil {
+		if err = os.Link(r.path, older); errors.Is(err, fs.ErrExist) && isNamed(live, older) {
+			err = nil
+		}
+	}
+	if err == nil {
+		err = os.Rename(nextName(r.path), r.path)
+	}
+	if err != nil {
+		next.Close()
+		return nil, errors.Join(err, r.tidy(live))
+	}
+	return next, nil
+}
+
+// drop deletes the oldest files when there are too many.
+func (r *rotation) drop() error {
+	if r.keep == 0 {
+		return nil
+	}
+	older, err := rotatedFiles(r.path)
+	if err != nil {
+		return err
+	}
+	for len(older) > max(r.keep-1, 0) {
+		if err := os.Remove(older[0]); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		older = older[1:]
+	}
+	return nil
+}
+
+// syncFolder forces the names in a file's folder to the disk.
+func syncFolder(path string) error {
+	d, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	return d.Sync()
+}
+
+// putTurn queues the start line of the next file when the live one has grown to
+// its size: not while what the last process left open is still to be found in it.
+func (w *Writer) putTurn() {
+	if w.rotation.max == 0 || w.size < w.rotation.max || w.recovering {
+		return
+	}
+	w.size = 0
+	s := w.start
+	for id := range w.opened {
+		s.Open = append(s.Open, id)
+	}
+	for _, o := range w.owed {
+		s.Open = append(s.Open, o.id)
+	}
+	slices.Sort(s.Open)
+	l := w.newLine(int64(len(s.Open)) * 20)
+	l.start(&s)
+	first := w.next
+	b := w.number(l, EventStart, 0, w.micros(time.Time{}))
+	w.queued += int64(len(b))
+	w.queue = append(w.queue, batch{b: b, own: true, first: first})
+}
+
+// turn makes the next file, which b begins, the live one, or goes on with the old
+// one. It is false when Close has given up.
+func (w *Writer) turn(b batch) bool {
+	r := &w.rotation
+	live, ok := w.file.(*os.File)
+	if !ok {
+		return w.write(b.b)
+	}
+	next, err := r.turn(live, b.b)
+	if err != nil {
+		w.log.Error("the network log can't be rotated and goes on as it is", "log", w.path, "error", err)
+		return w.write(b.b)
+	}
+	w.wrote(len(b.b), nil)
+	w.mu.Lock()
+	w.file = next
+	w.mu.Unlock()
+	live.Close()
+	r.first = b.first
+	if r.sync {
+		w.forced(syncFolder(w.path))
+	}
+	if err := r.drop(); err != nil {
+		w.log.Error("the oldest file of the network log could not be deleted", "log", w.path, "error", err)
+	}
+	return true
+}

@@ -179,7 +179,9 @@ func (w *Writer) put(l *line, event Event, id, t, size int64) {
 	if event == EventEnd {
 		w.queue[len(w.queue)-1].ended = true
 	}
-	w.putTurn()
+	if event != EventStart {
+		w.putTurn()
+	}
 	w.rouse()
 }
 

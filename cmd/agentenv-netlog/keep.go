@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -50,11 +51,19 @@ func (f *keepFlags) configure(c *proxy.Config) (err error) {
 	if c.StandIn && f.keyLog != "" {
 		return misused(errors.New("--key-log has nothing to write with --stand-in, which decrypts nothing"), "leave one of them out")
 	}
-	if c.Keep.RequestBody, err = parseSize("max-request-body", f.requestBody); err != nil {
-		return err
-	}
-	if c.Keep.ResponseBody, err = parseSize("max-response-body", f.responseBody); err != nil {
-		return err
+	for flag, limit := range map[string]struct {
+		given string
+		bytes *int64
+	}{
+		"max-request-body":  {f.requestBody, &c.Keep.RequestBody},
+		"max-response-body": {f.responseBody, &c.Keep.ResponseBody},
+	} {
+		if *limit.bytes, err = parseSize(flag, limit.given); err != nil {
+			return err
+		}
+		if *limit.bytes > maxBody {
+			return misused(fmt.Errorf("--%s %s is too much for a line", flag, limit.given), "give at most 1GiB")
+		}
 	}
 	switch f.types {
 	case "text", "all", "none":
@@ -124,8 +133,8 @@ var units = []struct {
 	bytes int64
 }{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}, {"GB", 1e9}, {"MB", 1e6}, {"kB", 1e3}, {"B", 1}, {"", 1}}
 
-// maxSize is more than a line of the log may have.
-const maxSize = 1 << 30
+// maxBody is about what fits into a line of the log, in base64.
+const maxBody = 1 << 30
 
 // parseSize reads a number of bytes with or without a unit.
 func parseSize(flag, s string) (int64, error) {
@@ -135,11 +144,8 @@ func parseSize(flag, s string) (int64, error) {
 			continue
 		}
 		number, err := strconv.ParseInt(strings.TrimSpace(s[:n]), 10, 64)
-		if err != nil || number < 0 {
+		if err != nil || number < 0 || number > math.MaxInt64/unit.bytes {
 			break
-		}
-		if number > maxSize/unit.bytes {
-			return 0, misused(fmt.Errorf("--%s %s is too much", flag, s), "give at most 1GiB")
 		}
 		return number * unit.bytes, nil
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,10 +28,7 @@ type proxyFlags struct {
 	users    userFlags
 	names    []string
 	standIn  bool
-	log      string
-	logMode  string
-	logStall time.Duration
-	sync     string
+	log      logFlags
 	timeouts proxy.Timeouts
 	drain    time.Duration
 	interception
@@ -86,12 +82,9 @@ signal ends the wait.`,
 	flags.BoolVar(&f.open, "open", false, "let --listen be an address that others can reach, and ask nobody who it is")
 	f.users.add(flags)
 	flags.StringSliceVar(&f.names, "own-name", nil, "`NAME` or address by which others reach the proxy's own page, besides the addresses and the name of this machine (repeatable)")
-	flags.StringVar(&f.log, "log", "network.jsonl", "`FILE` of the log")
+	f.log.add(flags)
 	flags.BoolVar(&f.standIn, "stand-in", false, "decrypt nothing: record connections, and http:// requests without headers or bodies")
 	f.interception.add(flags, proxy.DefaultKeep())
-	flags.StringVar(&f.logMode, "log-mode", "", "mode of a log that is made, in octal (default 0600, as it holds cookies; 0644 with --stand-in)")
-	flags.DurationVar(&f.logStall, "log-stall", 5*time.Second, "how long a log that can't be written holds up the traffic")
-	flags.StringVar(&f.sync, "sync", "1s", "when lines are forced to the disk: never, each (end line), or an interval")
 	flags.DurationVar(&f.drain, "drain", 10*time.Second, "how long open connections may go on once the proxy is stopped")
 	flags.DurationVar(&f.timeouts.ClientHead, "client-head-timeout", 30*time.Second, "for a request's head")
 	flags.DurationVar(&f.timeouts.Dial, "dial-timeout", 10*time.Second, "for connecting to a server")
@@ -108,17 +101,8 @@ func runProxy(f proxyFlags, signals <-chan os.Signal, stderr io.Writer) error {
 	// What the command line alone can be wrong in comes first, then what is taken
 	// and given back (the port), then what is made (the authority), then the log:
 	// a proxy that can't run leaves no line in one.
-	w := netlog.WriterConfig{Path: f.log, Mode: "proxy", Stall: f.logStall}
-	if f.standIn {
-		w.Mode = "stand-in"
-		f.logMode = cmp.Or(f.logMode, "0644")
-	}
-	f.logMode = cmp.Or(f.logMode, "0600")
-	var err error
-	if w.FileMode, err = parseMode(f.logMode); err != nil {
-		return err
-	}
-	if w.Sync, w.SyncEvery, err = parseSync(f.sync); err != nil {
+	w, err := f.log.writer(f.standIn)
+	if err != nil {
 		return err
 	}
 	if err := positive(f); err != nil {
@@ -169,14 +153,14 @@ func runProxy(f proxyFlags, signals <-chan os.Signal, stderr io.Writer) error {
 			greetIntercepting(stderr, url, authority.CertificatePath(), bundle, leaves.SPKI(), created)
 		}
 	}
-	if err := f.keep.openKeyLog(&p, f.log); err != nil {
+	if err := f.keep.openKeyLog(&p, f.log.path); err != nil {
 		return err
 	}
 	s, err := newSession(l, w, p, authority)
 	if err != nil {
 		return unusableLog(err)
 	}
-	ready(stderr, s, f.log)
+	ready(stderr, s, f.log.path)
 	greet(stderr, "http://"+reachable(s.address))
 	fmt.Fprintf(stderr, "  page      http://%s/, through the proxy also http://%s/\n", reachable(s.address), proxy.OwnName)
 	through.tell(stderr)
@@ -209,7 +193,7 @@ func runProxy(f proxyFlags, signals <-chan os.Signal, stderr io.Writer) error {
 // their help say.
 func positive(f proxyFlags) error {
 	for flag, d := range map[string]time.Duration{
-		"log-stall":           f.logStall,
+		"log-stall":           f.log.stall,
 		"client-head-timeout": f.timeouts.ClientHead,
 		"dial-timeout":        f.timeouts.Dial,
 		"tls-timeout":         f.timeouts.TLS,
@@ -225,28 +209,6 @@ func positive(f proxyFlags) error {
 		return misused(fmt.Errorf("--drain %v is below 0", f.drain), "give a duration such as 10s, or 0 to wait for nothing")
 	}
 	return nil
-}
-
-func parseMode(s string) (os.FileMode, error) {
-	mode, err := strconv.ParseUint(s, 8, 32)
-	if err != nil || mode&^0o666 != 0 || mode&0o600 != 0o600 {
-		return 0, misused(fmt.Errorf("--log-mode %q is no mode of a log", s), "give it in octal, its owner reading and writing: 0600, 0640 or 0644")
-	}
-	return os.FileMode(mode), nil
-}
-
-func parseSync(s string) (netlog.Sync, time.Duration, error) {
-	switch s {
-	case "never":
-		return netlog.SyncNever, 0, nil
-	case "each":
-		return netlog.SyncEnd, 0, nil
-	}
-	d, err := time.ParseDuration(s)
-	if err != nil || d <= 0 {
-		return 0, 0, misused(fmt.Errorf("--sync %q is neither never, each nor an interval", s), "give never, each, or a duration such as 1s")
-	}
-	return netlog.SyncInterval, d, nil
 }
 
 // ready says that the proxy is, on a line of its own for machines, and where the

@@ -139,7 +139,7 @@ func (b *builder) outcome(r *record, response *netlog.Response, e *Entry) {
 		e.Response.Error = sentence(end.Refused.Reason, "refused", string(end.Refused.Code))
 	case end.Unparsed:
 		e.Response.Error = "the answer could not be read as HTTP"
-	case response == nil && e.Response.Status < 0:
+	case e.Response.Status < 0:
 		e.Response.Error = "no answer was recorded"
 	}
 }

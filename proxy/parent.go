@@ -22,8 +22,8 @@ const parentHead = 64 << 10
 // A Parent is another proxy, through which servers are reached. One of HTTP is
 // asked for a tunnel (CONNECT) to each server, so that what is relayed is the same
 // as without it, but for http:// requests: those it is asked for by their URLs, as
-// by browsers, since most refuse a CONNECT to a port other than 443 (squid and
-// tinyproxy as they are installed). One of SOCKS 5 (RFC 1928) connects to all.
+// by browsers, since many refuse a CONNECT to a port other than 443 (squid as it is
+// installed). One of SOCKS 5 (RFC 1928) connects to all.
 type Parent struct {
 	scheme   string // http, https, socks5 or socks5h
 	host     string

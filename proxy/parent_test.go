@@ -593,3 +593,42 @@ func TestParentLeadsTo(t *testing.T) {
 		}
 	}
 }
+
+// The stand-in reaches servers through a parent too, be it over TLS, where the
+// kernel can move no bytes.
+func TestParentOfTheStandIn(t *testing.T) {
+	var url string
+	w := newWorld(t, func(c *Config) {
+		byParent(t, &url)(c)
+		c.StandIn, c.Leaf = true, nil
+	})
+	leaf, err := w.ca.leaf("127.0.0.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	url = goproxyParent(t, leaf)
+	body := strings.Repeat("x", 1<<20)
+	_, plain, _ := net.SplitHostPort(w.origin(answers(func(string) string {
+		return "HTTP/1.1 200 OK\r\nContent-Length: 1048576\r\nConnection: close\r\n\r\n" + body
+	})))
+	_, secure, _ := net.SplitHostPort(w.origin(func(p *party) {
+		p.head()
+		p.send(body)
+	}, "site.test"))
+	b := w.browser()
+	b.send("GET http://site.test:" + plain + "/ HTTP/1.1\r\nHost: site.test:" + plain + "\r\n\r\n")
+	b.head()
+	b.expect(body)
+	b.Close()
+	b = w.secure("site.test:"+secure, "site.test")
+	b.send("GET / HTTP/1.1\r\n\r\n")
+	b.expect(body)
+	b.Close()
+	w.waitFor(2)
+	pairs := w.want("", "exchange stand-in GET http://site.test:"+plain+"/ 200", "tunnel stand-in site.test:"+secure)
+	for _, p := range pairs {
+		if tn := p.end.Tunnel; tn.Received <= int64(len(body)) || p.end.Server.Address != strings.TrimPrefix(url, "https://") {
+			t.Errorf("%v: %+v, server %+v", p, tn, p.end.Server)
+		}
+	}
+}

@@ -6,11 +6,12 @@ SHELL := bash
 
 FUZZTIME ?= 5m
 E2EFLAGS ?=
+BATTERYFLAGS ?=
 BENCHFLAGS ?=
 TOOL := go tool -modfile=tools/go.mod
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 
-.PHONY: help build fmt lint test race fuzz e2e e2e-setup bench vuln
+.PHONY: help build fmt lint test race fuzz e2e e2e-setup bench battery vuln
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
@@ -40,7 +41,7 @@ fuzz: ## every fuzz target for FUZZTIME (5m) each
 	targets=$$(awk '/^Fuzz/ { f[n++] = $$1 } /^ok/ { for (i = 0; i < n; i++) print $$2 "=" f[i]; n = 0 }' <<< "$$listed"); \
 	for target in $$targets; do \
 		echo "fuzz $${target#*=} of $${target%=*} for $(FUZZTIME)"; \
-		go test -run '^$$' -fuzz "^$${target#*=}\$$" -fuzztime $(FUZZTIME) "$${target%=*}"; \
+		go test -run '^$$' -fuzz "^$${target#*=}\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x "$${target%=*}"; \
 	done
 
 e2e-setup: ## install what the end-to-end tests run beside the binary (root)
@@ -51,6 +52,9 @@ e2e: e2e-setup ## the binary among real parties; nothing is skipped
 
 bench: ## the proxy beside its peers and the floor, one table (BENCHFLAGS="-only json")
 	go run ./bench $(BENCHFLAGS)
+
+battery: ## the wire battery through the proxy, goproxy and martian: who passes what
+	go run ./e2e/battery/versus $(BATTERYFLAGS)
 
 vuln: ## known vulnerabilities in what is called (asks the Go vulnerability database)
 	$(TOOL) govulncheck ./...

@@ -286,7 +286,7 @@ func unreadables() []Case {
 		"connection options without bound": "HTTP/1.1 200 OK\r\nConnection: " + strings.Repeat("a,", 40) + "\r\n\r\n",
 	} {
 		cases = append(cases, Case{
-			Group: "unreadable", Name: name,
+			Group: "unreadable", Name: name, Ours: true,
 			talk: func(t *talk) {
 				t.send(get)
 				t.gets(getUp)

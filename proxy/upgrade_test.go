@@ -163,3 +163,24 @@ func TestWebSocketThatBreaks(t *testing.T) {
 		})
 	}
 }
+
+// Some clients ask a proxy for ws:// as they would for http://.
+func TestWebSocketURLAskedOfTheProxy(t *testing.T) {
+	w := newWorld(t, nil)
+	addr := w.origin(func(p *party) {
+		if head := p.head(); !strings.HasPrefix(head, "GET /socket HTTP/1.1\r\n") {
+			t.Errorf("the server got %q", head)
+		}
+		p.send(switching)
+		p.expect("x")
+	})
+	b := w.browser()
+	b.send("GET ws://" + addr + "/socket HTTP/1.1\r\nHost: " + addr + "\r\nConnection: upgrade\r\nUpgrade: echo\r\n\r\nx")
+	b.expect(switching)
+	b.expectEnd()
+	b.Close()
+	w.waitFor(1)
+	if p := w.want(addr, "exchange plain GET http://ADDR/socket 101")[0]; p.open.Request.Target != "ws://"+addr+"/socket" {
+		t.Errorf("target: %q", p.open.Request.Target)
+	}
+}

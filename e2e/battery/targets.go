@@ -173,7 +173,7 @@ func refusedTargets() []Case {
 	var list []refusal
 	for _, target := range []string{
 		"origin.test", "origin.test:80", "r", "?q", "#f", "./r", "*", "**", "http:", "http:/", "http://", "http:///r", "http://?q", "http:origin.test/r",
-		"http:/origin.test/r", "http:\\\\origin.test/r", "ftp://origin.test/r", "ws://origin.test/r", "wss://origin.test/r", "file:///etc/passwd",
+		"http:/origin.test/r", "http:\\\\origin.test/r", "ftp://origin.test/r", "file:///etc/passwd",
 		"javascript:alert(1)", "mailto:x@origin.test", "://origin.test/r", "1http://origin.test/r",
 		"http://origin.test:0/r", "http://origin.test:65536/r", "http://origin.test:99999999999/r", "http://origin.test:-1/r", "http://origin.test:+80/r",
 		"http://origin.test:8a/r", "http://origin.test:80:80/r", "http://:80/r", "http://:/r", "http://./r", "http://../r", "http://.origin.test/r",

@@ -18,7 +18,7 @@ const (
 // Target is a request-target in parts.
 type Target struct {
 	Form     Form
-	Scheme   string // "http" or "https", of the absolute form
+	Scheme   string // "http" or "https", of the absolute form; of ws and wss, which some clients ask a proxy for, these
 	Host     string // of the absolute and authority forms: as CanonicalHost has it
 	Port     uint16 // of the same; the scheme's own where the target has none
 	Userinfo bool   // the absolute form had one; it is in no part of the Target, and to be sent and logged nowhere
@@ -58,9 +58,9 @@ func parseAbsolute(method, target []byte) (Target, error) {
 	t := Target{Form: AbsoluteForm}
 	scheme, rest, ok := bytes.Cut(target, []byte("://"))
 	switch {
-	case ok && equalFold(scheme, "http"):
+	case ok && (equalFold(scheme, "http") || equalFold(scheme, "ws")):
 		t.Scheme, t.Port = "http", 80
-	case ok && equalFold(scheme, "https"):
+	case ok && (equalFold(scheme, "https") || equalFold(scheme, "wss")):
 		t.Scheme, t.Port = "https", 443
 	default:
 		return Target{}, bad("the request-target is neither a path nor an http or https URL")

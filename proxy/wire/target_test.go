@@ -52,6 +52,8 @@ func TestParseTarget(t *testing.T) {
 		{"GET", "http://a\\b/", Target{}, "the request-target's authority is no host and port: the host has a byte that is none of a host's"},
 		{"GET", "http://a%62/", Target{}, "the request-target's authority is no host and port: the host has a byte that is none of a host's"},
 		{"GET", "http://" + strings.Repeat("a", 1025) + "/", Target{}, "the request-target's authority is no host and port: the host is too long"},
+		{"GET", "WS://a/b", Target{Form: AbsoluteForm, Scheme: "http", Host: "a", Port: 80, Path: []byte("/b")}, ""},
+		{"GET", "wss://a/b", Target{Form: AbsoluteForm, Scheme: "https", Host: "a", Port: 443, Path: []byte("/b")}, ""},
 		{"GET", "ftp://a/", Target{}, "the request-target is neither a path nor an http or https URL"},
 		{"GET", "http:/a", Target{}, "the request-target is neither a path nor an http or https URL"},
 		{"GET", "a.example:80", Target{}, "the request-target is neither a path nor an http or https URL"},

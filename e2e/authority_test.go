@@ -28,7 +28,7 @@ type authority struct {
 }
 
 // newAuthority makes an authority and one certificate for every name that
-// the origins have: localhost, 127.0.0.1 and ::1.
+// the origins have: localhost, 127.0.0.1, ::1 and one that no resolver knows.
 func newAuthority(t *testing.T, dir string) *authority {
 	t.Helper()
 	must := func(err error) {
@@ -64,7 +64,7 @@ func newAuthority(t *testing.T, dir string) *authority {
 	leaf := &x509.Certificate{
 		SerialNumber: big.NewInt(2),
 		Subject:      pkix.Name{CommonName: "localhost"},
-		DNSNames:     []string{"localhost"},
+		DNSNames:     []string{"localhost", "site.test"},
 		IPAddresses:  []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback},
 		NotBefore:    now.Add(-time.Hour),
 		NotAfter:     now.Add(24 * time.Hour),

@@ -78,8 +78,13 @@ func startChromium(t *testing.T, switches, env []string, roots ...string) *brows
 // on Linux, as the README tells its readers to.
 func trustInNSS(t *testing.T, home, root, nickname string) {
 	t.Helper()
+	trustIn(t, filepath.Join(home, ".pki", "nssdb"), root, nickname)
+}
+
+// trustIn puts an authority into an NSS store, which is made when there is none.
+func trustIn(t *testing.T, store, root, nickname string) {
+	t.Helper()
 	certutil := need(t, "certutil")
-	store := filepath.Join(home, ".pki", "nssdb")
 	if err := os.MkdirAll(store, 0o700); err != nil {
 		t.Fatal(err)
 	}

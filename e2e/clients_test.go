@@ -20,12 +20,14 @@ type client struct {
 	// went well.
 	run func(s *session)
 	// asks are the requests that it must make at least once each, as
-	// "METHOD URL STATUS", where {tls} and {plain} stand for the origin's hosts.
+	// "METHOD URL STATUS", where {tls} and {plain} stand for the origin's hosts,
+	// and {tls.test} and {plain.test} for the same by a name that only the proxy
+	// can resolve.
 	asks []string
 }
 
 func clients() []client {
-	return slices.Concat(fetchers(), gits(), pythons(), nodes(), javas(), installers())
+	return slices.Concat(fetchers(), gits(), pythons(), nodes(), javas(), installers(), chromiums(), firefoxes())
 }
 
 // Each client succeeds through interception and through the stand-in, and the
@@ -46,7 +48,7 @@ func TestClients(t *testing.T) {
 				c.run(s)
 				s.proxy.stop()
 				way.check(t, s.world, readLog(t, s.proxy.log))
-				asked := byOrigin(s.origin.accesses(t), s.origin.host, s.origin.plain)
+				asked := byOrigin(s.origin.accesses(t), s.ours()...)
 				for _, want := range c.asks {
 					want = s.names.Replace(want)
 					if !slices.ContainsFunc(asked, func(w witness) bool { return w.String() == want }) {
@@ -64,7 +66,7 @@ type session struct {
 	*world
 	proxy *proxy
 	home  string
-	names *strings.Replacer // {tls}, {plain}, {proxy}, {trust}, {home}
+	names *strings.Replacer // {tls} and so on, {proxy}, {trust}, {home}
 }
 
 // newSession starts a world and a proxy that lets nobody out of it.
@@ -72,7 +74,11 @@ func newSession(t *testing.T, args ...string) *session {
 	t.Helper()
 	dir := t.TempDir()
 	w := newWorldOf(t, hosting(t, dir))
-	p := w.proxy(append([]string{"--allow-host", "localhost", "--allow-host", "127.0.0.1"}, args...)...)
+	args = append([]string{"--allow-host", "localhost", "--allow-host", "127.0.0.1", "--allow-host", "site.test"}, args...)
+	for _, site := range w.named() {
+		args = append(args, "--resolve", site+":127.0.0.1")
+	}
+	p := w.proxy(args...)
 	home := filepath.Join(dir, "home")
 	if err := os.Mkdir(home, 0o700); err != nil {
 		t.Fatal(err)
@@ -80,7 +86,8 @@ func newSession(t *testing.T, args ...string) *session {
 	return &session{
 		world: w, proxy: p, home: home,
 		names: strings.NewReplacer(
-			"{tls}", w.origin.host, "{plain}", w.origin.plain, "{proxy}", "http://"+p.address, "{trust}", p.trust, "{home}", home,
+			"{tls}", w.origin.host, "{plain}", w.origin.plain, "{tls.test}", w.named()[0], "{plain.test}", w.named()[1],
+			"{proxy}", "http://"+p.address, "{trust}", p.trust, "{home}", home,
 		),
 	}
 }

@@ -23,7 +23,29 @@ import (
 func hosting(t *testing.T, dir string) http.Handler {
 	t.Helper()
 	mux := http.NewServeMux()
-	mux.Handle("/", site())
+	here := site()
+	mux.Handle("/", here)
+	// A page whose load event waits for its socket: an image comes when the
+	// socket has been closed.
+	mux.HandleFunc("GET /talk.html", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		io.WriteString(w, talkPage)
+	})
+	closed := make(chan struct{}, 1)
+	mux.HandleFunc("GET /socket", func(w http.ResponseWriter, r *http.Request) {
+		here.ServeHTTP(w, r)
+		select {
+		case closed <- struct{}{}:
+		default: // nobody wants to know
+		}
+	})
+	mux.HandleFunc("GET /closed.png", func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case <-closed:
+			http.ServeFile(w, r, "testdata/site/logo.png")
+		case <-r.Context().Done():
+		}
+	})
 	mux.Handle("/git/", repositories(filepath.Join(dir, "git")))
 	tarball := npmPackage(t)
 	mux.HandleFunc("GET /npm/parcel", func(w http.ResponseWriter, r *http.Request) {
@@ -55,6 +77,17 @@ func hosting(t *testing.T, dir string) http.Handler {
 	})
 	return mux
 }
+
+const talkPage = `<!doctype html>
+<title>a socket</title>
+<link rel="icon" href="data:,">
+<script>
+const s = new WebSocket(location.origin.replace('http', 'ws') + '/socket')
+const left = ['one', new Uint8Array(70000), 'three']
+s.onopen = s.onmessage = () => left.length ? s.send(left.shift()) : s.close(1000)
+</script>
+<img src="/closed.png" alt="closed">
+`
 
 // repositories serves the git repositories below a folder, for reading and
 // writing, by git's own http-backend.

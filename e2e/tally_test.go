@@ -21,7 +21,7 @@ func intercepted(t *testing.T, w *world, log *record) {
 		}
 		origin = append(origin, fmt.Sprintf("%s %s, body %s: %d, body %s", a.Method, a.URL, sum(a.RequestBody), a.Status, answer))
 	}
-	for _, e := range log.to(w.origin.host, w.origin.plain) {
+	for _, e := range log.to(w.ours()...) {
 		went(t, e)
 		if s := e.end.WebSocket; e.status() == 101 && (s == nil || s.Sent.Messages != 3 || s.Received.Messages != 3 || s.Close == nil || s.Close.Code != 1000 || s.Close.By != "client") {
 			t.Errorf("%s: %+v; each client sends three messages, gets them back and closes", e.url(), s)
@@ -30,7 +30,7 @@ func intercepted(t *testing.T, w *world, log *record) {
 	}
 	tally(t, "the origin", origin, "the log", logged)
 	for _, tunnel := range log.tunnels {
-		if w.owns(tunnel.open.Target) {
+		if w.hostOf(tunnel.open.Target) != "" {
 			t.Errorf("a tunnel to %s: %+v", tunnel.open.Target, tunnel.end)
 		}
 	}
@@ -44,7 +44,7 @@ func stoodIn(t *testing.T, w *world, log *record) {
 	asked := w.origin.accesses(t)
 	bare := map[string]int{} // the log's exchanges
 	sent, received := int64(0), int64(0)
-	for _, e := range log.to(w.origin.host, w.origin.plain) {
+	for _, e := range log.to(w.ours()...) {
 		went(t, e)
 		is(t, "via", e.open.Via, "stand-in")
 		if e.end.Tunnel == nil {
@@ -83,17 +83,19 @@ func stoodIn(t *testing.T, w *world, log *record) {
 	}
 	tunnels := map[string][]traffic{}
 	for _, e := range log.tunnels {
-		if !w.owns(e.open.Target) || e.end.Tunnel.Sent == 0 && e.end.Tunnel.Received == 0 {
+		host := w.hostOf(e.open.Target)
+		if host == "" || e.end.Tunnel.Sent == 0 && e.end.Tunnel.Received == 0 {
 			continue
 		}
 		is(t, "via", e.open.Via, "stand-in")
 		if e.end.Failed != nil || e.end.Refused != nil {
 			t.Errorf("the tunnel to %s failed %+v, refused %+v", e.open.Target, e.end.Failed, e.end.Refused)
 		}
-		if e.open.Target == w.origin.host {
-			is(t, "the name in the ClientHello", e.end.Tunnel.SNI, "localhost")
+		if host == w.origin.host {
+			name, _, _ := strings.Cut(e.open.Target, ":")
+			is(t, "the name in the ClientHello", e.end.Tunnel.SNI, name)
 		}
-		tunnels[e.open.Target] = append(tunnels[e.open.Target], traffic{e.end.Tunnel.Sent, e.end.Tunnel.Received})
+		tunnels[host] = append(tunnels[host], traffic{e.end.Tunnel.Sent, e.end.Tunnel.Received})
 	}
 	if len(tunnels) == 0 && len(absolute) == 0 {
 		t.Error("nothing came to the origin")
@@ -129,8 +131,28 @@ func alike(a, b []traffic) bool {
 	return true
 }
 
-// owns tells whether a host is the origin's.
-func (w *world) owns(host string) bool { return host == w.origin.host || host == w.origin.plain }
+// named are the origin's two hosts by a name that no resolver knows.
+func (w *world) named() []string {
+	named := []string{w.origin.host, w.origin.plain}
+	for i, host := range named {
+		_, port, _ := strings.Cut(host, ":")
+		named[i] = "site.test:" + port
+	}
+	return named
+}
+
+// ours are the origin's hosts by all their names.
+func (w *world) ours() []string {
+	return append(w.named(), w.origin.host, w.origin.plain)
+}
+
+// hostOf is the origin's host that a tunnel's target means; "" when none.
+func (w *world) hostOf(target string) string {
+	if i := slices.Index(w.ours(), target); i >= 0 {
+		return w.ours()[i%2+2]
+	}
+	return ""
+}
 
 // went checks that an exchange came to its end.
 func went(t *testing.T, e entry) {

@@ -19,7 +19,7 @@ func pythons() []client {
 		{
 			name: "aiohttp",
 			run:  by("with_aiohttp.py"),
-			asks: []string{"GET https://{tls}/echo?n=29 200", "POST https://{tls}/upload 200", "GET http://{plain}/chunked 200", "GET wss://{tls}/socket 101"},
+			asks: []string{"GET https://{tls}/echo?n=29 200", "POST https://{tls}/upload 200", "GET http://{plain}/chunked 200", "GET wss://{tls}/socket 101", "GET ws://{plain}/socket 101"},
 		},
 		{
 			name: "websockets",

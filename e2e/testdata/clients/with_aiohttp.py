@@ -41,7 +41,8 @@ async def main():
             form.add_field("file", io.BytesIO(b"\xc8" * 50000), filename="bytes.bin")
             assert "bytes.bin" in await text(s, "POST", base + "/upload", data=form)
             assert await text(s, "GET", base + "/early") == "after the hints\n"
-        await talk(s, "wss://" + tls + "/socket")
+        for url in ("wss://" + tls + "/socket", "ws://" + plain + "/socket"):
+            await talk(s, url)
 
 
 asyncio.run(main())

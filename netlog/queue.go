@@ -115,6 +115,9 @@ func (w *Writer) looked() (stalled bool, cause error) {
 	}
 	w.stalled = true
 	w.dismiss()
+	if w.stats.Err == nil {
+		return true, errHangs
+	}
 	return true, w.stats.Err
 }
 

@@ -137,7 +137,7 @@ func (w *Writer) wrote(n int, err error) {
 	case err != nil && !failed:
 		w.log.Error("writing the network log failed: it is tried again", "log", w.path, "error", err)
 	case err == nil && failed:
-		w.log.Info("the network log can be written again", "log", w.path, "lost", s.Lost, "cut", s.Cut)
+		w.log.Warn("the network log can be written again", "log", w.path, "lost", s.Lost, "cut", s.Cut)
 	}
 }
 
@@ -217,6 +217,9 @@ func (w *Writer) await() error {
 			close(w.quit)
 			if cause == nil {
 				cause = errHangs
+			}
+			if pending == 0 {
+				return fmt.Errorf("close network log %q: it is written, but could not be forced to the disk: %w", w.path, cause)
 			}
 			return fmt.Errorf("close network log %q: %d bytes could not be written: %w", w.path, pending, cause)
 		}

@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -169,12 +168,16 @@ func went(t *testing.T, e entry) {
 // log's URL had to spell it otherwise.
 func (e entry) asked() string {
 	r := e.open.Request
-	if !strings.HasPrefix(r.Target, "/") {
-		return cmp.Or(r.Target, r.URL)
+	path := r.Target
+	if _, rest, absolute := strings.Cut(r.Target, "://"); absolute && path[0] != '/' {
+		path = rest[max(strings.IndexByte(rest, '/'), 0):]
+	}
+	if !strings.HasPrefix(path, "/") {
+		return r.URL
 	}
 	scheme, rest, _ := strings.Cut(r.URL, "://")
 	authority, _, _ := strings.Cut(rest, "/")
-	return scheme + "://" + authority + r.Target
+	return scheme + "://" + authority + path
 }
 
 func (e entry) status() int {

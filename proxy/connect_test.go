@@ -686,3 +686,38 @@ func TestTunnelPassesOnAllThatCameEarly(t *testing.T) {
 		t.Errorf("tunnel: %+v", tn)
 	}
 }
+
+// A reset by the server breaks a tunnel, but not one whose browser has said all.
+func TestTunnelThatTheServerResets(t *testing.T) {
+	for name, c := range map[string]struct {
+		ended bool
+		want  string
+	}{
+		"in the middle": {false, "tunnel tunnel ADDR failed receive reset"},
+		"at the end":    {true, "tunnel tunnel ADDR"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, tunnelAll)
+			read := make(chan bool)
+			addr := w.origin(func(p *party) {
+				p.expect("hi")
+				p.send("answer")
+				if c.ended {
+					p.rest()
+				}
+				<-read
+				p.Conn.(*net.TCPConn).SetLinger(0)
+			})
+			b := w.connect(addr)
+			b.send("hi")
+			b.expect("answer")
+			if c.ended {
+				b.Conn.(*net.TCPConn).CloseWrite()
+			}
+			read <- true
+			b.rest()
+			w.waitFor(1)
+			w.want(addr, c.want)
+		})
+	}
+}

@@ -205,6 +205,8 @@ func (t *tunnel) failure(up, down error) *failure {
 		return failed(netlog.PhaseReceive, netlog.CodeTimeout, errSilence.Error())
 	case t.broken == nil || t.brokenBy != byServer:
 		return nil
+	case up == nil && isReset(t.broken):
+		return nil // the browser had said all: a server that does not read its goodbye resets
 	}
 	return classify(netlog.PhaseReceive, t.broken)
 }

@@ -29,7 +29,7 @@ func mountDisk(t *testing.T, args ...string) *disk {
 	if out, err := exec.Command(need(t, "mount"), append(args, d.path)...).CombinedOutput(); err != nil {
 		lacking(t, "file systems can't be mounted here: "+string(bytes.TrimSpace(out)))
 	}
-	clears := exec.Command("sh", "-c", `trap "" INT TERM HUP; cat; fsfreeze --unfreeze "$1"; umount "$1" || umount --lazy "$1"`, "sh", d.path)
+	clears := exec.Command("sh", "-c", `trap "" INT TERM HUP; PATH=$PATH:/usr/sbin:/sbin; cat; fsfreeze --unfreeze "$1"; umount "$1" || umount --lazy "$1"`, "sh", d.path)
 	stdin, err := clears.StdinPipe()
 	if err == nil {
 		err = clears.Start()
@@ -51,7 +51,7 @@ func (d *disk) log() string { return filepath.Join(d.path, "network.jsonl") }
 func (d *disk) freeze() {
 	d.t.Helper()
 	d.do("fsfreeze", "--freeze", d.path)
-	d.t.Cleanup(func() { exec.Command("fsfreeze", "--unfreeze", d.path).Run() })
+	d.t.Cleanup(func() { exec.Command(need(d.t, "fsfreeze"), "--unfreeze", d.path).Run() })
 }
 
 func (d *disk) thaw() {

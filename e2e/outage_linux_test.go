@@ -51,7 +51,7 @@ func outage(t *testing.T, d *disk, begins, ends func()) {
 		t.Helper()
 		url = fmt.Sprintf("https://%s%s?n=%d", w.origin.host, path, len(made))
 		made = append(made, url)
-		if _, err := post(t.Context(), client, url, strings.NewReader(body), int64(len(body))); err != nil {
+		if _, err := fetch(t.Context(), client, url, strings.NewReader(body), int64(len(body))); err != nil {
 			t.Fatalf("%s: %v\n%s", url, err, p.said)
 		}
 		return url
@@ -67,7 +67,7 @@ func outage(t *testing.T, d *disk, begins, ends func()) {
 		url := fmt.Sprintf("https://%s/waiting?i=%d", w.origin.host, i)
 		made, across = append(made, url), append(across, url)
 		waiting.Go(func() {
-			if said, err := post(t.Context(), client, url, nil, 0); err != nil || said != "released" {
+			if said, err := fetch(t.Context(), client, url, nil, 0); err != nil || said != "released" {
 				t.Errorf("%s: %q, %v", url, said, err)
 			}
 		})

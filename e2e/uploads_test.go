@@ -47,7 +47,7 @@ func TestManyLargeUploadsAtOnce(t *testing.T) {
 			hash := sha256.New()
 			first := io.LimitReader(noise(i), 3*size/4)
 			body := io.TeeReader(io.MultiReader(first, calls(meet), io.LimitReader(noise(uploads+i), size/4)), hash)
-			said, err := post(ctx, client, fmt.Sprintf("https://%s/sink?n=%d", w.origin.host, i), body, size)
+			said, err := fetch(ctx, client, fmt.Sprintf("https://%s/sink?n=%d", w.origin.host, i), body, size)
 			sums[i] = hex.EncodeToString(hash.Sum(nil))
 			if err != nil || said != sums[i] {
 				t.Errorf("upload %d: the origin had %q, %s was sent (%v)", i, said, sums[i], err)
@@ -115,9 +115,14 @@ func TestManyLargeUploadsAtOnce(t *testing.T) {
 	}
 }
 
-// post sends a body and returns the answer's, which has to be a 200.
-func post(ctx context.Context, client *http.Client, url string, body io.Reader, size int64) (string, error) {
-	r, err := http.NewRequestWithContext(ctx, "POST", url, body)
+// fetch is a GET, or a POST if there is a body. It returns the answer's body;
+// the status has to be 200.
+func fetch(ctx context.Context, client *http.Client, url string, body io.Reader, size int64) (string, error) {
+	method := "GET"
+	if body != nil {
+		method = "POST"
+	}
+	r, err := http.NewRequestWithContext(ctx, method, url, body)
 	if err != nil {
 		return "", err
 	}

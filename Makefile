@@ -5,6 +5,7 @@ SHELL := bash
 .DEFAULT_GOAL := build
 
 FUZZTIME ?= 5m
+SOAK ?= 30m
 E2EFLAGS ?=
 BATTERYFLAGS ?=
 BENCHFLAGS ?=
@@ -49,6 +50,9 @@ e2e-setup: ## install what the end-to-end tests run beside the binary (root)
 
 e2e: e2e-setup ## the binary among real parties; nothing is skipped
 	NETLOG_E2E=all go test -count=1 -timeout 20m $(E2EFLAGS) ./e2e/...
+
+soak: ## 2,000 clients of every kind for SOAK (30m), and what the proxy has of them then
+	NETLOG_SOAK=$(SOAK) go test -count=1 -timeout 0 -v -run '^TestMixedTraffic$$' ./e2e
 
 bench: ## the proxy beside its peers and the floor, one table (BENCHFLAGS="-only json")
 	go run ./bench $(BENCHFLAGS)

@@ -35,12 +35,12 @@ type mixed struct {
 
 // newMixed starts an origin and a proxy which relays one of its names
 // undecrypted.
-func newMixed(t *testing.T) *mixed {
+func newMixed(t *testing.T, args ...string) *mixed {
 	t.Helper()
 	m := &mixed{t: t, origin: newPatient(), turns: make(chan struct{})}
 	m.w = newQuietWorld(t, m.origin)
 	// Little is kept of bodies, so that the log can be held in memory.
-	m.p = m.w.proxy("--tunnel", m.tunnelled(), "--max-request-body", "1KiB", "--max-response-body", "1KiB", "--tls-timeout", patience.String())
+	m.p = m.w.proxy(append(args, "--tunnel", m.tunnelled(), "--max-request-body", "1KiB", "--max-response-body", "1KiB", "--tls-timeout", patience.String())...)
 	m.like = m.p.client().Transport.(*http.Transport)
 	return m
 }
@@ -148,7 +148,6 @@ func TestMixedTraffic(t *testing.T) {
 		clients, turns = 2000, 200 // the log of half an hour is to be held in memory
 	}
 	m := newMixed(t)
-	m.get(m.client(), "https://"+m.w.origin.host+"/sink?first", strings.NewReader("first"), 5)
 	before := m.p.vitals()
 	m.run(clients, turns, d)
 	m.p.recovers(before)
@@ -159,7 +158,6 @@ func TestMixedTraffic(t *testing.T) {
 // its entry.
 func TestAbortedRequestsLeaveNothing(t *testing.T) {
 	m := newMixed(t)
-	m.get(m.client(), "https://"+m.w.origin.host+"/sink?first", strings.NewReader("first"), 5)
 	before := m.p.vitals()
 	var running sync.WaitGroup
 	for range 200 {

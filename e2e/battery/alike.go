@@ -77,7 +77,7 @@ func (p *party) message(head, wants string) (left string, same bool, err error) 
 // that proxies add.
 var (
 	framingFields = []string{"connection", "keep-alive", "content-length", "transfer-encoding", "trailer"}
-	added         = []string{"user-agent", "accept-encoding", "via", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-forwarded-url", "date", "content-type"}
+	added         = []string{"user-agent", "accept-encoding", "via", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-forwarded-url", "date", "content-type", "cache-control"}
 )
 
 // headsAlike says in what two heads differ that matters.

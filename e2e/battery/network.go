@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"net"
+	"net/netip"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -118,8 +119,10 @@ func (n *network) dial(ctx context.Context, _, address string) (net.Conn, error)
 		to = "127.0.0.1:1" // nobody listens on tcpmux
 	case host == "127.1" || host == "2130706433" || host == "0x7f.1" || host == "own.test":
 		to = net.JoinHostPort("127.0.0.1", port) // as libc and a name server have it
+	case host == "localhost" || isLoopback(host):
+		to = address // the proxy's own, by one of its names
 	case !strings.HasSuffix(host, ".test") && host != address4 && host != address6:
-		to = address
+		return nil, &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}
 	case port == "443" || port == "8443":
 		to = n.secure.Addr().String()
 	default:
@@ -127,6 +130,12 @@ func (n *network) dial(ctx context.Context, _, address string) (net.Conn, error)
 	}
 	var dialer net.Dialer
 	return dialer.DialContext(ctx, "tcp", to)
+}
+
+// isLoopback tells the addresses that lead back to this machine.
+func isLoopback(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return err == nil && (ip.Unmap().IsLoopback() || ip.Unmap().IsUnspecified())
 }
 
 // asked are the addresses that were dialled, in order.

@@ -90,7 +90,7 @@ func (p *party) head() (string, error) {
 		line, err := p.br.ReadSlice('\n')
 		head = append(head, line...)
 		if err != nil && err != bufio.ErrBufferFull {
-			return "", fmt.Errorf("%s got %s and %v, and was to get a head", p.name, clip(string(head)), err)
+			return "", fmt.Errorf("%s got %s and %w, and was to get a head", p.name, clip(string(head)), err)
 		}
 	}
 	return string(head), nil

@@ -273,14 +273,12 @@ func (t *talk) page(want int, mark string) {
 	if !t.ready() {
 		return
 	}
-	text, end := t.b.rest()
-	got := status(text)
 	if t.o.Lenient {
-		if n, _ := strconv.Atoi(got); text != "" && (n < 400 || n > 599) || end == silent {
-			t.fail("the browser got %s and %v, and was to get an error", clip(text), end)
-		}
+		t.error()
 		return
 	}
+	text, end := t.b.rest()
+	got := status(text)
 	head, _, _ := strings.Cut(text, "\r\n\r\n")
 	if got != strconv.Itoa(want) || !strings.Contains(head, "\r\nX-Agentenv-Proxy: "+mark) {
 		t.fail("the browser got %s (%v), and was to get our %d", clip(text), end, want)
@@ -288,6 +286,16 @@ func (t *talk) page(want int, mark string) {
 	if !strings.HasSuffix(text, "</p>\n") || strings.Count(text, "<p>") != 1 || end != clean {
 		t.fail("behind our %d the browser got %s and %v", want, clip(text), end)
 	}
+}
+
+// error says that the browser gets an error of any kind, or its connection's end.
+func (t *talk) error() {
+	head, err := t.b.head()
+	var late net.Error
+	if n, _ := strconv.Atoi(status(head)); n < 400 && head != "" || errors.As(err, &late) && late.Timeout() {
+		t.fail("the browser got %s (%v), and was to get an error", clip(head), err)
+	}
+	t.discard(t.b) // a page, whatever it says
 }
 
 // dropped says that the browser's connection ends in the middle of a request;

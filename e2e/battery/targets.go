@@ -160,6 +160,11 @@ func targets() []Case {
 			log: entry{method: "GET", url: "http://xn--bcher-kva.test/"},
 		},
 		passing{
+			name: "ws://", legs: Plain,
+			send: "GET WS://origin.test/x HTTP/1.1\r\n" + host + "\r\n", gets: "GET /x HTTP/1.1\r\n" + host + "\r\n",
+			log: entry{method: "GET", url: "{o}/x", check: hasTarget("WS://origin.test/x")},
+		},
+		passing{
 			name: "name with an underscore", legs: Plain,
 			send: "GET http://a_b.test/ HTTP/1.1\r\nHost: a_b.test\r\n\r\n", gets: "GET / HTTP/1.1\r\nHost: a_b.test\r\n\r\n",
 			log: entry{method: "GET", url: "http://a_b.test/"},
@@ -207,6 +212,7 @@ func refusedTargets() []Case {
 	}
 	list = append(list,
 		refusal{name: "https:// without a CONNECT", legs: Plain, method: "GET", url: "https://origin.test/r", send: "GET https://origin.test/r HTTP/1.1\r\n" + host + "\r\n"},
+		refusal{name: "wss:// without a CONNECT", legs: Plain, method: "GET", url: "https://origin.test/r", send: "GET wss://origin.test/r HTTP/1.1\r\n" + host + "\r\n"},
 		refusal{name: "CONNECT inside", legs: TLS | Inside, method: "CONNECT", url: "{o}/", send: "CONNECT origin.test:443 HTTP/1.1\r\n" + host + "\r\n"},
 		refusal{name: "user name inside", legs: TLS, method: "GET", send: "GET https://user:secret@origin.test/r HTTP/1.1\r\n" + host + "\r\n"},
 		refusal{name: "user name inside a CONNECT", legs: Inside, method: "GET", send: "GET http://user:secret@origin.test/r HTTP/1.1\r\n" + host + "\r\n"},

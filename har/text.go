@@ -11,39 +11,58 @@ import (
 )
 
 // contentText gives a body as a content's text: as it is when it is UTF-8,
-// transcoded when a charset that it declares gives its exact bytes back, else
-// in base64. cut says that the body's end is missing.
+// transcoded when its type is text and a charset that it declares gives its
+// exact bytes back, else in base64. cut says that the body's end is missing.
 func contentText(b []byte, contentType string, cut bool) (text, encoding, charset string) {
 	media := parseMedia(contentType)
-	label := strings.ToLower(media.param("charset"))
-	switch {
-	case bytes.HasPrefix(b, []byte("\xff\xfe")):
-		label = "utf-16le" // a byte order mark comes before what a header says
-	case bytes.HasPrefix(b, []byte("\xfe\xff")):
-		label = "utf-16be"
-	case label == "" && media.typ == "text/html":
-		label = metaCharset(b)
-	}
-	name := charsetName(label)
-	// In these ASCII bytes are not ASCII, so that being valid UTF-8 says nothing.
-	if name == "utf-16le" || name == "utf-16be" || name == "iso-2022-jp" {
-		if text, ok := transcode(b, name); ok {
-			return text, "", name
-		}
-	}
 	whole := b
 	if cut {
 		b = trimRune(b)
 	}
-	if utf8.Valid(b) && (isText(media.typ) || printable(b)) {
-		return string(b), "", ""
+	valid := utf8.Valid(b) && (isText(media.typ) || printable(b))
+	name := declaredCharset(whole, media)
+	switch name {
+	case "utf-16le", "utf-16be":
+		// Many a server says UTF-16 and sends UTF-8, which has no NUL; UTF-16 has
+		// one in each ASCII character.
+		if valid && bytes.IndexByte(b, 0) < 0 {
+			name = ""
+		}
+	case "iso-2022-jp": // its bytes are ASCII's, so that being UTF-8 says nothing
+	default:
+		if valid {
+			name = ""
+		}
 	}
 	if name != "" && name != "utf-8" {
 		if text, ok := transcode(whole, name); ok {
 			return text, "", name
 		}
 	}
+	if valid {
+		return string(b), "", ""
+	}
 	return base64.StdEncoding.EncodeToString(whole), "base64", ""
+}
+
+// declaredCharset is the charset of a body by its byte order mark, its type's
+// parameter or its own word, in this order; "" where none has a say.
+func declaredCharset(b []byte, m media) string {
+	// JSON is UTF-8 whatever its label says (RFC 8259 §8.1), and of a type that is
+	// no text the bytes count.
+	if isJSON(m.typ) || !isText(m.typ) {
+		return ""
+	}
+	label := strings.ToLower(m.param("charset"))
+	switch {
+	case bytes.HasPrefix(b, []byte("\xff\xfe")):
+		return "utf-16le"
+	case bytes.HasPrefix(b, []byte("\xfe\xff")):
+		return "utf-16be"
+	case label == "" && m.typ == "text/html":
+		label = metaCharset(b)
+	}
+	return charsetName(label)
 }
 
 // trimRune takes off a character that the end cut short.
@@ -72,16 +91,25 @@ func printable(b []byte) bool {
 
 // isText says whether a media type's bodies are text.
 func isText(typ string) bool {
-	if strings.HasPrefix(typ, "text/") || strings.HasSuffix(typ, "+json") || strings.HasSuffix(typ, "+xml") {
+	if strings.HasPrefix(typ, "text/") || strings.HasSuffix(typ, "+xml") || isJSON(typ) {
 		return true
 	}
 	switch typ {
-	case "application/json", "application/xml", "application/javascript", "application/x-javascript",
-		"application/ecmascript", "application/x-www-form-urlencoded", "application/graphql",
-		"application/x-ndjson", "application/ld+json", "application/manifest+json":
+	case "application/xml", "application/javascript", "application/x-javascript",
+		"application/ecmascript", "application/x-www-form-urlencoded", "application/graphql":
 		return true
 	}
 	return false
+}
+
+// isJSON says whether a media type's bodies are JSON (RFC 6839 §3.1), or a line
+// of it each.
+func isJSON(typ string) bool {
+	switch typ {
+	case "application/json", "text/json", "application/x-ndjson":
+		return true
+	}
+	return strings.HasSuffix(typ, "+json")
 }
 
 // charsetName gives a label's name in the WHATWG Encoding standard, or "".

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -15,11 +16,48 @@ import (
 	"github.com/agentenv/netlog/netlog"
 )
 
-// load asks for total answers, some at a time, each with a URL of its own.
-// asked is called before each one with its number; what fails is not asked
-// again. It returns once all workers are done, with the number that were
-// answered whole.
-func load(client *http.Client, origin string, total, atATime int, asked func(i int)) int {
+// A mode is what the proxy makes entries of, and how to get one entry for each
+// request.
+type mode struct {
+	name  string
+	args  []string
+	asker func(p *proxy, w *world) func(i int) (*http.Response, error)
+}
+
+func modes() []mode {
+	post := func(c *http.Client, base string, i int) (*http.Response, error) {
+		return c.Post(fmt.Sprintf("%s/echo?load=%d", base, i), "text/plain", strings.NewReader(fmt.Sprint("body ", i)))
+	}
+	return []mode{
+		{
+			name: "interception",
+			asker: func(p *proxy, w *world) func(int) (*http.Response, error) {
+				c := p.client()
+				return func(i int) (*http.Response, error) { return post(c, "https://"+w.origin.host, i) }
+			},
+		},
+		{
+			// Exchanges of http://, and each fourth a tunnel of its own.
+			name: "stand-in",
+			args: []string{"--stand-in"},
+			asker: func(p *proxy, w *world) func(int) (*http.Response, error) {
+				c, once := p.client(), p.client()
+				once.Transport.(*http.Transport).DisableKeepAlives = true
+				return func(i int) (*http.Response, error) {
+					if i%4 == 0 {
+						return post(once, "https://"+w.origin.host, i)
+					}
+					return post(c, "http://"+w.origin.plain, i)
+				}
+			},
+		},
+	}
+}
+
+// load asks for total answers, some at a time, each by its number; what fails
+// is not asked again. It returns once all workers are done, with the number
+// that were answered whole.
+func load(ask func(i int) (*http.Response, error), total, atATime int) int {
 	var next, answered atomic.Int64
 	var workers sync.WaitGroup
 	for range atATime {
@@ -29,8 +67,7 @@ func load(client *http.Client, origin string, total, atATime int, asked func(i i
 				if i >= total {
 					return
 				}
-				asked(i)
-				r, err := client.Post(fmt.Sprintf("https://%s/echo?load=%d", origin, i), "text/plain", strings.NewReader(fmt.Sprint("body ", i)))
+				r, err := ask(i)
 				if err != nil {
 					continue
 				}
@@ -49,28 +86,30 @@ func load(client *http.Client, origin string, total, atATime int, asked func(i i
 // kill -9 in the middle of 4,096 requests, 16 at a time, and a new start on
 // the same log.
 func TestAKilledProxyLosesNoNumber(t *testing.T) {
+	for _, m := range modes() {
+		t.Run(m.name, func(t *testing.T) { killed(t, m) })
+	}
+}
+
+func killed(t *testing.T, m mode) {
 	const total, atATime = 4096, 16
 	w := newWorld(t)
-	first := w.proxy()
-	// One request that surely is open when the proxy dies: its open line is in
-	// the file, and nobody will end it.
+	first := w.proxy(m.args...)
+	// Two entries that surely are open when the proxy dies: their open lines are
+	// in the file, and nobody will end them.
 	held := first.client()
 	go held.Get("https://" + w.origin.host + "/held")
-	until(t, "the held request's open line", func() bool { return contains(t, first.log, `/held"`) })
+	go held.Get("http://" + w.origin.plain + "/held")
+	until(t, "the held requests' open lines", func() bool { return bytes.Count(contentOf(t, first.log), []byte(`,"event":"open",`)) == 2 })
 
 	// The client has the process that lives at the moment.
-	client := first.client()
-	var once sync.Once
-	killed := make(chan struct{})
-	answered := load(client, w.origin.host, total, atATime, func(i int) {
+	ask := m.asker(first, w)
+	answered := load(func(i int) (*http.Response, error) {
 		if i == total/2 {
-			once.Do(func() {
-				first.cmd.Process.Kill()
-				close(killed)
-			})
+			first.cmd.Process.Kill()
 		}
-	})
-	<-killed
+		return ask(i)
+	}, total, atATime)
 	first.wait("SIGKILL")
 	if answered == 0 || answered >= total {
 		t.Fatalf("%d of %d answered: the kill was not in the middle", answered, total)
@@ -81,8 +120,8 @@ func TestAKilledProxyLosesNoNumber(t *testing.T) {
 		cut = 1
 	}
 
-	second := w.proxy()
-	after := load(second.client(), w.origin.host, total-total/2, atATime, func(int) {})
+	second := w.proxy(m.args...)
+	after := load(m.asker(second, w), total-total/2, atATime)
 	if after != total-total/2 {
 		t.Errorf("after the new start %d of %d were answered", after, total-total/2)
 	}
@@ -112,13 +151,13 @@ func TestAKilledProxyLosesNoNumber(t *testing.T) {
 			delete(dead, l.ID)
 		}
 	}
-	if len(dead) == 0 {
-		t.Error("no entry was open when the proxy died")
+	if len(dead) < 2 {
+		t.Errorf("%d entries were open when the proxy died", len(dead))
 	}
-	for _, e := range log.exchanges {
+	for _, e := range slices.Concat(log.exchanges, log.tunnels) {
 		restarted := e.end.Failed != nil && e.end.Failed.Phase == "proxy" && e.end.Failed.Code == "restarted"
 		if restarted != dead[e.open.ID] {
-			t.Errorf("%d %s: open at the death %v, ended with %+v", e.open.ID, e.open.Request.URL, dead[e.open.ID], e.end.Failed)
+			t.Errorf("%d, %+v: open at the death %v, ended with %+v", e.open.ID, e.open, dead[e.open.ID], e.end.Failed)
 		}
 	}
 	if n := len(log.lines) - restart; n < 2*after {
@@ -129,9 +168,15 @@ func TestAKilledProxyLosesNoNumber(t *testing.T) {
 // 1,024 requests, 64 at a time, while a poller follows the log: it gets each
 // line once, in order, as it stands in the file.
 func TestAFollowerGetsEachLineOnceInOrder(t *testing.T) {
+	for _, m := range modes() {
+		t.Run(m.name, func(t *testing.T) { followed(t, m) })
+	}
+}
+
+func followed(t *testing.T, m mode) {
 	const total, atATime, limit = 1024, 64, 64 << 10
 	w := newWorld(t)
-	p := w.proxy()
+	p := w.proxy(m.args...)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	var got bytes.Buffer
@@ -161,13 +206,16 @@ func TestAFollowerGetsEachLineOnceInOrder(t *testing.T) {
 			after = page.Next
 		}
 	})
-	if answered := load(p.client(), w.origin.host, total, atATime, func(int) {}); answered != total {
+	if answered := load(m.asker(p, w), total, atATime); answered != total {
 		t.Errorf("%d of %d were answered", answered, total)
 	}
 	follower.Wait()
 	p.stop()
 	log := readLog(t, p.log)
-	is(t, "the exchanges of the log", len(log.exchanges), total)
+	is(t, "the entries of the log", len(log.exchanges)+len(log.tunnels), total)
+	if len(m.args) > 0 {
+		stoodIn(t, w, log)
+	}
 	if !bytes.Equal(got.Bytes(), contentOf(t, p.log)) {
 		t.Errorf("the follower got %d bytes, which are not the %d of the log", got.Len(), len(contentOf(t, p.log)))
 	}

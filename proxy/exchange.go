@@ -153,7 +153,7 @@ func (ex *exchange) know() *netlog.Request {
 		ex.writeOpen()
 		return nil
 	}
-	r := ex.entry.know(ex.sending.tap.body(), ex.p.headers(ex.sending.trailers()))
+	r := ex.entry.know(ex.sending.tap.body(), ex.p.requestHeaders(ex.sending.trailers()))
 	if r == nil {
 		ex.sending.tap.kept.drop()
 	}

@@ -18,6 +18,8 @@ type peeked struct {
 	net.Conn
 	ahead []byte
 	ended bool // the other side's end has been read
+
+	broken error // what a look met: the kernel tells of a reset only once
 }
 
 // Read gives the bytes that were looked at first.
@@ -29,6 +31,9 @@ func (c *peeked) Read(p []byte) (int, error) {
 		}
 		return n, nil
 	}
+	if c.broken != nil {
+		return 0, c.broken
+	}
 	n, err := c.Conn.Read(p)
 	c.ended = c.ended || err == io.EOF
 	return n, err
@@ -36,6 +41,9 @@ func (c *peeked) Read(p []byte) (int, error) {
 
 // look reads once more from the connection, behind what was looked at before.
 func (c *peeked) look() error {
+	if c.broken != nil {
+		return c.broken
+	}
 	old := len(c.ahead)
 	buf := make([]byte, old+peekSize)
 	copy(buf, c.ahead)
@@ -43,6 +51,10 @@ func (c *peeked) look() error {
 	c.ahead = buf[:old+n]
 	if n > 0 {
 		return nil
+	}
+	if !isTimeout(err) {
+		c.broken = err
+		c.ended = err == io.EOF
 	}
 	return err
 }

@@ -56,8 +56,8 @@ func (p *Proxy) redacts(name string) bool {
 	return false
 }
 
-// requestHeaders are headers without what is never logged: the browser's
-// credentials for the proxy itself.
+// requestHeaders are a request's headers, or trailers, without what is never
+// logged: the browser's credentials for the proxy itself.
 func (p *Proxy) requestHeaders(fields []wire.Field) []netlog.Header {
 	hs := p.headers(fields)
 	kept := hs[:0]

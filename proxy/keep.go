@@ -1,11 +1,14 @@
 package proxy
 
 import (
+	"cmp"
+	"errors"
 	"io"
 	"log/slog"
 	"os"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/agentenv/netlog/netlog"
 )
@@ -17,7 +20,12 @@ const (
 	// for bodies at once.
 	smallChunk = 1 << 10
 	largeChunk = 256 << 10
+
+	// filePatience is how long a disk that does not answer holds a body up.
+	filePatience = 5 * time.Second
 )
+
+var errDiskHangs = errors.New("the disk does not answer")
 
 // A store is where kept bodies are until their lines are written: memory that
 // they share and, when that is used up, temporary files.
@@ -26,8 +34,10 @@ type store struct {
 	folder string // of the files
 	log    *slog.Logger
 
-	used  atomic.Int64
-	tells sync.Once // that there can be no files
+	used    atomic.Int64
+	hanging atomic.Int64  // what is done to files and does not end
+	patient time.Duration // how long that may take; 0: filePatience
+	tells   sync.Once     // that there can be no files
 }
 
 // take takes n bytes of the memory, if there are so many.
@@ -50,6 +60,36 @@ func (s *store) file() (*os.File, error) {
 	return f, err
 }
 
+// patiently does something to a file, for as long as a disk may take: relaying goes
+// on without a file then. While that is still going on, nothing else is begun.
+func patiently[T any](s *store, do func() (T, error)) (v T, err error) {
+	if s.hanging.Load() > 0 {
+		return v, errDiskHangs
+	}
+	type result struct {
+		v   T
+		err error
+	}
+	done := make(chan result, 1)
+	go func() {
+		v, err := do()
+		done <- result{v, err}
+	}()
+	timer := time.NewTimer(cmp.Or(s.patient, filePatience))
+	defer timer.Stop()
+	select {
+	case r := <-done:
+		return r.v, r.err
+	case <-timer.C:
+	}
+	s.hanging.Add(1)
+	go func() {
+		<-done
+		s.hanging.Add(-1)
+	}()
+	return v, errDiskHangs
+}
+
 // A kept is the part of a body that is kept: pieces in memory and, behind
 // them, what was too much for that in a file. It is a netlog.Kept.
 type kept struct {
@@ -57,7 +97,8 @@ type kept struct {
 	pieces [][]byte
 	held   int // the pieces' capacity
 	file   *os.File
-	memory int64 // bytes in pieces
+	copied []byte // what the file is given: it has to outlive a write that hangs
+	memory int64  // bytes in pieces
 	size   int64
 }
 
@@ -108,10 +149,12 @@ func (k *kept) room(n int, expected int64) bool {
 // spill writes p to the file.
 func (k *kept) spill(p []byte) (n int, err error) {
 	if k.file == nil {
-		k.file, err = k.store.file()
+		k.file, err = patiently(k.store, k.store.file)
 	}
 	if err == nil {
-		n, err = k.file.Write(p)
+		k.copied = append(k.copied[:0], p...)
+		f, b := k.file, k.copied
+		n, err = patiently(k.store, func() (int, error) { return f.Write(b) })
 	}
 	if err != nil {
 		k.store.tells.Do(func() {
@@ -168,7 +211,7 @@ func (k *kept) logged() netlog.Kept {
 // drop gives back what it takes up. It holds nothing any more.
 func (k *kept) drop() {
 	if k.file != nil {
-		k.file.Close()
+		go k.file.Close() // which frees its space, and may hang
 	}
 	if k.held > 0 {
 		k.store.used.Add(-int64(k.held))

@@ -93,6 +93,31 @@ func TestKeptTakesLittle(t *testing.T) {
 	}
 }
 
+// A disk that hangs is waited for once, and is used again when it answers.
+func TestFilesOfADiskThatHangs(t *testing.T) {
+	s := newStore(0, t.TempDir())
+	s.patient = time.Millisecond
+	answers := make(chan struct{})
+	hangs := func() (int, error) {
+		<-answers
+		return 1, nil
+	}
+	if n, err := patiently(s, hangs); n != 0 || err != errDiskHangs {
+		t.Errorf("%d, %v", n, err)
+	}
+	k := &kept{store: s}
+	if n := k.write([]byte("meanwhile"), 0); n != 0 || k.file != nil || k.logged() != nil {
+		t.Errorf("%d bytes were kept meanwhile", n)
+	}
+	close(answers)
+	eventually(t, "the disk to be used again", func() bool { return s.hanging.Load() == 0 })
+	s.patient = 0
+	if n := k.write([]byte("after"), 0); n != 5 || k.Len() != 5 {
+		t.Errorf("%d bytes were kept after", n)
+	}
+	k.drop()
+}
+
 // upload posts a body to the echo of TestBodies.
 func (w *world) exchangeBody(addr, body string, respond int) {
 	b := w.browser()

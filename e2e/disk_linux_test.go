@@ -44,6 +44,22 @@ func mountDisk(t *testing.T, args ...string) *disk {
 	return d
 }
 
+// mountImage mounts one that can be frozen.
+func mountImage(t *testing.T) *disk {
+	t.Helper()
+	need(t, "fsfreeze")
+	image := filepath.Join(t.TempDir(), "image")
+	err := os.WriteFile(image, nil, 0o600)
+	if err == nil {
+		err = os.Truncate(image, 512<<20)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	(&disk{t: t}).do("mkfs.ext4", "-q", "-F", image)
+	return mountDisk(t, "-t", "ext4", "-o", "loop", image)
+}
+
 // log is where a proxy's goes.
 func (d *disk) log() string { return filepath.Join(d.path, "network.jsonl") }
 

@@ -1,11 +1,10 @@
 package e2e
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -24,17 +23,53 @@ func TestAFullDisk(t *testing.T) {
 // The disk answers nothing in the middle of the traffic, and goes on later.
 func TestAHangingDisk(t *testing.T) {
 	heavy(t)
-	need(t, "fsfreeze")
-	image := filepath.Join(t.TempDir(), "image")
-	if err := os.WriteFile(image, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Truncate(image, 512<<20); err != nil {
-		t.Fatal(err)
-	}
-	(&disk{t: t}).do("mkfs.ext4", "-q", "-F", image)
-	d := mountDisk(t, "-t", "ext4", "-o", "loop", image)
+	d := mountImage(t)
 	outage(t, d, d.freeze, d.thaw)
+}
+
+// Bodies are too many for the memory and the disk of their files hangs: they are
+// relayed, and the log says of which not all was kept.
+func TestUploadsWhileTheDiskHangs(t *testing.T) {
+	heavy(t)
+	const uploads, size = 12, 3 << 20
+	d := mountImage(t)
+	w := newQuietWorld(t, newPatient())
+	p := w.proxy("--log", d.log(), "--body-memory", "16MiB", "--sync", "never")
+	p.log = d.log()
+	client := p.client()
+	d.freeze()
+	var running sync.WaitGroup
+	for i := range uploads {
+		running.Go(func() {
+			body := io.LimitReader(noise(i), size)
+			if _, err := fetch(t.Context(), client, fmt.Sprintf("https://%s/sink?n=%d", w.origin.host, i), body, size); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	running.Wait()
+	d.thaw()
+	p.stop()
+	found, cut := pairs(netlogtest.Validate(t, p.log)), 0
+	for i := range uploads {
+		url := fmt.Sprintf("https://%s/sink?n=%d", w.origin.host, i)
+		sent, err := io.ReadAll(io.LimitReader(noise(i), size))
+		if e := found[url]; err != nil || len(e) != 1 || e[0].outcome() != "200" || e[0].body() == nil {
+			t.Errorf("%s is in the log %d times (%v)", url, len(e), err)
+			continue
+		}
+		body := found[url][0].body()
+		had, _ := body.Kept.(netlog.Bytes)
+		if body.Size != size || body.SHA256 != sum(sent) || !bytes.HasPrefix(sent, had) || body.Truncated != (len(had) < size) {
+			t.Errorf("%s: size %d, sha256 %s, truncated %v, %d bytes kept", url, body.Size, body.SHA256, body.Truncated, len(had))
+		}
+		if body.Truncated {
+			cut++
+		}
+	}
+	if cut == 0 {
+		t.Error("there was memory for all of them")
+	}
 }
 
 // outage has traffic before, while and after the log can't be written, from

@@ -100,11 +100,11 @@ func (p *proxy) recovers(from vitals) {
 	}
 }
 
-// heavy leaves a test out where it would take too long.
+// heavy leaves a test to make e2e.
 func heavy(t *testing.T) {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("-short: it takes many seconds")
+	if os.Getenv("NETLOG_E2E") != "all" {
+		t.Skip("it takes much time, memory or disk: make e2e runs it")
 	}
 	if raceEnabled {
 		t.Skip("the race detector takes too much memory and time; the packages' own tests have it")

@@ -20,10 +20,10 @@ var (
 // A liveFile is a log that this process has locked.
 type liveFile struct {
 	*os.File
-	size  int64
-	first int64  // the number of its first line
-	last  int64  // the number of its last whole line; 0 for none
-	mend  string // what ends a line that was cut short; "" when there is none
+	made bool // it was not there
+	size int64
+	last int64  // the number of its last whole line; 0 for none
+	mend string // what ends a line that was cut short; "" when there is none
 }
 
 // openLive opens, locks and reads the end of the log at path. It changes nothing
@@ -32,53 +32,60 @@ func openLive(path string, mode os.FileMode) (*liveFile, error) {
 	if mode == 0 {
 		mode = 0o600
 	}
-	f, err := openLocked(path, mode)
+	f, made, err := openLocked(path, mode)
 	if err != nil {
 		return nil, err
 	}
-	live := &liveFile{File: f}
+	live := &liveFile{File: f, made: made}
 	if err := live.readEnd(path); err != nil {
-		f.Close()
+		live.leave(path)
 		return nil, err
 	}
 	return live, nil
 }
 
+// leave closes a file that nothing was written to, and removes it if it was made.
+func (l *liveFile) leave(path string) {
+	if l.made {
+		os.Remove(path)
+	}
+	l.Close()
+}
+
 // openLocked opens and locks the file that path names when it returns: one that
 // was put in its place between the two is tried in turn.
-func openLocked(path string, mode os.FileMode) (*os.File, error) {
+func openLocked(path string, mode os.FileMode) (f *os.File, made bool, err error) {
 	for range 10 {
-		f, err := openRegular(path, mode)
+		f, made, err = openRegular(path, mode)
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 			f.Close()
 			if err == syscall.EWOULDBLOCK {
-				return nil, ErrLocked
+				return nil, false, ErrLocked
 			}
-			return nil, fmt.Errorf("lock: %w", err)
+			return nil, false, fmt.Errorf("lock: %w", err)
 		}
 		mine, err := f.Stat()
 		if err == nil {
 			var named fs.FileInfo
 			if named, err = os.Lstat(path); err == nil && os.SameFile(mine, named) {
-				return f, nil
+				return f, made, nil
 			}
 		}
 		f.Close()
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, err
+			return nil, false, err
 		}
 	}
-	return nil, errors.New("it is replaced again and again")
+	return nil, false, errors.New("it is replaced again and again")
 }
 
 // openRegular opens path to append, or makes it. Whatever is no regular file is
 // not even opened, since that alone may hang or do something.
-func openRegular(path string, mode os.FileMode) (*os.File, error) {
+func openRegular(path string, mode os.FileMode) (f *os.File, made bool, err error) {
 	const flags = os.O_RDWR | os.O_APPEND | syscall.O_NOFOLLOW | syscall.O_NONBLOCK | syscall.O_NOCTTY
-	made := false
 	info, err := os.Lstat(path)
 	if err == nil {
 		err = regular(info)
@@ -86,9 +93,8 @@ func openRegular(path string, mode os.FileMode) (*os.File, error) {
 		err = nil
 	}
 	if err != nil {
-		return nil, bare(err)
+		return nil, false, bare(err)
 	}
-	var f *os.File
 	if made {
 		f, err = os.OpenFile(path, flags|os.O_CREATE|os.O_EXCL, mode)
 		made = err == nil
@@ -99,7 +105,7 @@ func openRegular(path string, mode os.FileMode) (*os.File, error) {
 		f, err = os.OpenFile(path, flags, 0)
 	}
 	if err != nil {
-		return nil, bare(err)
+		return nil, false, bare(err)
 	}
 	if info, err = f.Stat(); err == nil {
 		err = regular(info)
@@ -109,9 +115,9 @@ func openRegular(path string, mode os.FileMode) (*os.File, error) {
 	}
 	if err != nil {
 		f.Close()
-		return nil, bare(err)
+		return nil, false, bare(err)
 	}
-	return f, nil
+	return f, made, nil
 }
 
 func regular(info fs.FileInfo) error {
@@ -152,15 +158,9 @@ func (l *liveFile) readEnd(path string) error {
 		return err
 	}
 	if l.last == 0 {
-		if l.last, err = lastRotated(path); err != nil {
+		if l.last, err = lastOlder(path); err != nil {
 			return err
 		}
-	}
-	if l.first, err = firstNumber(l.File, l.size); err != nil {
-		return err
-	}
-	if l.first == 0 {
-		l.first = l.last + 1
 	}
 	if l.size == 0 {
 		return nil
@@ -239,11 +239,23 @@ func lastNumber(f io.ReaderAt, size int64) (int64, error) {
 	return 0, nil
 }
 
-// firstNumber returns the number of a file's first line, or of the one behind it
-// where that was cut; 0 for none.
+// firstNumber returns the number of a log's first line or, where that was cut
+// short, of the one behind it; 0 for none, and for a file that is no log.
 func firstNumber(f *os.File, size int64) (int64, error) {
-	log := &Log{files: []logFile{{File: f, size: size, live: true}}}
-	s := log.scanFrom(0, 0)
+	var b [headRoom]byte
+	n, err := f.ReadAt(b[:min(size, headRoom)], 0)
+	if err != nil && err != io.EOF {
+		return 0, bare(err)
+	}
+	if h, _, ok := parseHead(b[:n]); ok {
+		return h.N, nil // a line that was cut has the number of the next one
+	}
+	if err := checkLog(f, size); errors.Is(err, ErrNotLog) {
+		return 0, nil
+	} else if err != nil {
+		return 0, err
+	}
+	s := (&Log{files: []logFile{{File: f, size: size, live: true}}}).Scan()
 	s.Next()
 	return s.Head().N, s.Err()
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,8 +19,8 @@ import (
 const LiveName = "network.jsonl"
 
 // A Log is a log opened to be read: the live file and, when it was rotated, the
-// older files beside it, network.<first number>.jsonl. It sees the files as long
-// as they were when it was opened. It may be used by many goroutines.
+// older files beside it, network.<first number>.jsonl. Another file of such a name
+// is passed over. It sees the files as long as they were when it was opened. It may be used by many goroutines.
 type Log struct {
 	files []logFile // in the order of their numbers
 }
@@ -45,7 +46,7 @@ func OpenLog(path string) (*Log, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open network log %q: %w", path, err)
 	}
-	for _, f := range l.files {
+	if f := l.files[len(l.files)-1]; f.live {
 		if err := checkLog(f, f.size); err != nil {
 			l.Close()
 			return nil, fmt.Errorf("open network log %q: %w", f.Name(), err)
@@ -100,7 +101,7 @@ func openSet(path string) (*Log, error) {
 }
 
 // tryOpenSet opens the files of a log, the live one first: a rotation in between
-// shows in that the live file has an older one's name alone.
+// shows in that the path names another file in the end.
 func tryOpenSet(path string) (l *Log, rotated bool, err error) {
 	l = new(Log)
 	defer func() {
@@ -112,47 +113,45 @@ func tryOpenSet(path string) (l *Log, rotated bool, err error) {
 	if liveErr != nil && !errors.Is(liveErr, fs.ErrNotExist) {
 		return l, false, liveErr
 	}
-	older, err := rotatedFiles(path)
-	if err != nil {
-		return l, false, err
-	}
-	for _, name := range older {
-		f, err := openRead(name)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue // deleted as the oldest
-		} else if err != nil {
-			return l, false, err
-		}
-		if liveErr == nil && sameFile(f, live) {
-			// Its second name: it is to be rotated, or was meanwhile.
-			f.Close()
-			rotated = !isNamed(live.File, path)
-			continue
-		}
-		l.files = append(l.files, f)
-	}
+	below := int64(math.MaxInt64)
 	if liveErr == nil {
 		live.live = true
-		l.files = append(l.files, live)
+		defer func() { l.files = append(l.files, live) }()
+		n, err := firstNumber(live.File, live.size)
+		if err != nil {
+			return l, false, err
+		}
+		if n > 0 {
+			below = n
+		}
 	}
-	if len(l.files) == 0 {
-		return l, false, liveErr
+	if l.files, err = openOlder(path, below); err != nil {
+		return l, false, err
 	}
-	return l, rotated, nil
+	if liveErr != nil {
+		if len(l.files) == 0 {
+			return l, false, liveErr
+		}
+		return l, false, nil
+	}
+	return l, !names(path, live.File), nil
 }
 
-func sameFile(a, b logFile) bool {
-	x, err := a.Stat()
+// names tells whether path, perhaps through a link, names f.
+func names(path string, f *os.File) bool {
+	mine, err := f.Stat()
 	if err != nil {
 		return false
 	}
-	y, err := b.Stat()
-	return err == nil && os.SameFile(x, y)
+	named, err := os.Stat(path)
+	return err == nil && os.SameFile(mine, named)
 }
 
 // openRead opens a regular file to read it, and never hangs on another.
-func openRead(path string) (logFile, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
+func openRead(path string) (logFile, error) { return openReadFlags(path, 0) }
+
+func openReadFlags(path string, flags int) (logFile, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY|flags, 0)
 	if err != nil {
 		return logFile{}, bare(err)
 	}
@@ -167,9 +166,53 @@ func openRead(path string) (logFile, error) {
 	return logFile{File: f, size: info.Size()}, nil
 }
 
-// rotatedFiles lists the older files of the log whose live file is path, in the
-// order of their numbers.
-func rotatedFiles(path string) ([]string, error) {
+// openOlder opens the older files of the log whose live file is path, in the order
+// of their numbers. They are the regular files that have a name of one, below that
+// number, and begin with the line of their number. Whatever else has such a name
+// is somebody else's.
+func openOlder(path string, below int64) (list []logFile, err error) {
+	defer func() {
+		if err != nil {
+			for _, f := range list {
+				f.Close()
+			}
+		}
+	}()
+	named, err := olderNames(path)
+	if err != nil {
+		return nil, err
+	}
+	for _, o := range named {
+		if o.first >= below {
+			break
+		}
+		f, err := openReadFlags(o.path, syscall.O_NOFOLLOW)
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrNotRegular) || errors.Is(err, syscall.ELOOP) {
+			continue // deleted as the oldest, or changed under our hands
+		} else if err != nil {
+			return list, fmt.Errorf("%q: %w", o.path, err)
+		}
+		switch n, err := firstNumber(f.File, f.size); {
+		case err != nil:
+			f.Close()
+			return list, fmt.Errorf("%q: %w", o.path, err)
+		case n == o.first:
+			list = append(list, f)
+		default:
+			f.Close()
+		}
+	}
+	return list, nil
+}
+
+type olderName struct {
+	path  string
+	first int64
+}
+
+// olderNames lists the regular files beside path that have the name of an older
+// one, in the order of their numbers.
+func olderNames(path string) ([]olderName, error) {
 	dir := filepath.Dir(path)
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -177,14 +220,10 @@ func rotatedFiles(path string) ([]string, error) {
 	}
 	ext := filepath.Ext(path)
 	base := strings.TrimSuffix(filepath.Base(path), ext) + "."
-	type older struct {
-		path  string
-		first int64
-	}
-	var list []older
+	var list []olderName
 	for _, e := range entries {
 		number, ok := strings.CutPrefix(e.Name(), base)
-		if !ok {
+		if !ok || !e.Type().IsRegular() {
 			continue
 		}
 		if number, ok = strings.CutSuffix(number, ext); !ok {
@@ -194,26 +233,20 @@ func rotatedFiles(path string) ([]string, error) {
 		if err != nil || first < 1 || strconv.FormatInt(first, 10) != number {
 			continue
 		}
-		list = append(list, older{filepath.Join(dir, e.Name()), first})
+		list = append(list, olderName{filepath.Join(dir, e.Name()), first})
 	}
-	slices.SortFunc(list, func(a, b older) int { return cmp.Compare(a.first, b.first) })
-	paths := make([]string, len(list))
-	for i := range list {
-		paths[i] = list[i].path
-	}
-	return paths, nil
+	slices.SortFunc(list, func(a, b olderName) int { return cmp.Compare(a.first, b.first) })
+	return list, nil
 }
 
-// lastRotated returns the last number of the rotated files beside path, 0 for none.
-func lastRotated(path string) (int64, error) {
-	older, err := rotatedFiles(path)
+// lastOlder returns the last number of the older files beside path, 0 for none.
+func lastOlder(path string) (int64, error) {
+	older, err := openOlder(path, math.MaxInt64)
 	if err != nil || len(older) == 0 {
 		return 0, err
 	}
-	f, err := openRead(older[len(older)-1])
-	if err != nil {
-		return 0, err
-	}
-	defer f.Close()
+	l := &Log{files: older}
+	defer l.Close()
+	f := older[len(older)-1]
 	return lastNumber(f, f.size)
 }

@@ -22,11 +22,10 @@ import (
 // when it is put into the queue, behind the lines that still go to the old file.
 // Where the turn fails it stands in the old file, which goes on.
 type rotation struct {
-	path  string
-	max   int64 // bytes; 0: there is none
-	keep  int   // files; 0: all
-	first int64 // the number of the live file's first line
-	sync  bool  // force what is renamed to the disk
+	path string
+	max  int64 // bytes; 0: there is none
+	keep int   // files; 0: all
+	sync bool  // force what is renamed to the disk
 }
 
 // nextName is the name of a file that is to become the live one.
@@ -34,8 +33,8 @@ func nextName(path string) string {
 	return filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".next")
 }
 
-// olderName is the name that the live file gets whose first line is n.
-func olderName(path string, n int64) string {
+// nameOf is the name that the live file gets whose first line is n.
+func nameOf(path string, n int64) string {
 	ext := filepath.Ext(path)
 	return strings.TrimSuffix(path, ext) + "." + strconv.FormatInt(n, 10) + ext
 }
@@ -46,16 +45,23 @@ func (r *rotation) tidy(live *os.File) error {
 	if err := os.Remove(nextName(r.path)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	older, err := rotatedFiles(r.path)
-	if err != nil {
+	first, err := firstOf(live)
+	if err != nil || first == 0 {
 		return err
 	}
-	for _, name := range older {
-		if isNamed(live, name) {
-			return os.Remove(name)
-		}
+	if older := nameOf(r.path, first); isNamed(live, older) {
+		return os.Remove(older)
 	}
 	return nil
+}
+
+// firstOf is the number of the first line that is in f now; 0 for none.
+func firstOf(f *os.File) (int64, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	return firstNumber(f, info.Size())
 }
 
 // try finds out, before it is needed, whether files can be made and linked in the folder.
@@ -114,13 +120,20 @@ func (r *rotation) turn(live *os.File, line []byte) (next *os.File, err error) {
 	if !isNamed(live, r.path) {
 		return nil, fmt.Errorf("%q is another file by now", r.path)
 	}
+	first, err := firstNumber(live, info.Size())
+	if err != nil {
+		return nil, err
+	}
+	if first == 0 {
+		return nil, errors.New("it has no line")
+	}
 	if next, err = r.make(info.Mode().Perm()); err != nil {
 		return nil, err
 	}
 	if _, err = next.Write(line); err == nil && r.sync {
 		err = errors.Join(live.Sync(), next.Sync())
 	}
-	older := olderName(r.path, r.first)
+	older := nameOf(r.path, first)
 	if err == nil {
 		if err = os.Link(r.path, older); errors.Is(err, fs.ErrExist) && isNamed(live, older) {
 			err = nil
@@ -136,20 +149,24 @@ func (r *rotation) turn(live *os.File, line []byte) (next *os.File, err error) {
 	return next, nil
 }
 
-// drop deletes the oldest files when there are too many.
-func (r *rotation) drop() error {
+// drop deletes the oldest files when there are too many with the live one.
+func (r *rotation) drop(live *os.File) error {
 	if r.keep == 0 {
 		return nil
 	}
-	older, err := rotatedFiles(r.path)
+	first, err := firstOf(live)
 	if err != nil {
 		return err
 	}
-	for len(older) > max(r.keep-1, 0) {
-		if err := os.Remove(older[0]); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	older, err := openOlder(r.path, first)
+	if err != nil {
+		return err
+	}
+	defer (&Log{files: older}).Close()
+	for _, f := range older[:max(len(older)-max(r.keep-1, 0), 0)] {
+		if err := os.Remove(f.Name()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-		older = older[1:]
 	}
 	return nil
 }
@@ -205,11 +222,10 @@ func (w *Writer) turn(b batch) bool {
 	w.file = next
 	w.mu.Unlock()
 	live.Close()
-	r.first = b.first
 	if r.sync {
 		w.forced(syncFolder(w.path))
 	}
-	if err := r.drop(); err != nil {
+	if err := r.drop(next); err != nil {
 		w.log.Error("the oldest file of the network log could not be deleted", "log", w.path, "error", err)
 	}
 	return true

@@ -125,13 +125,13 @@ func OpenWriter(c WriterConfig) (*Writer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open network log %q: %w", c.Path, err)
 	}
-	r := rotation{path: c.Path, max: c.MaxBytes, keep: c.MaxFiles, sync: c.Sync != SyncNever, first: live.first}
+	r := rotation{path: c.Path, max: c.MaxBytes, keep: c.MaxFiles, sync: c.Sync != SyncNever}
 	err = r.tidy(live.File)
 	if err == nil && r.max > 0 {
 		err = r.try()
 	}
 	if err != nil && r.max > 0 {
-		live.Close()
+		live.leave(c.Path)
 		return nil, fmt.Errorf("open network log %q: rotate: %w", c.Path, err)
 	}
 	w := newWriter(c, live.File, live.last+1)

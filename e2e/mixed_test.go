@@ -136,6 +136,7 @@ func TestMixedTraffic(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: it takes seconds, and more until the memory is given back")
 	}
+	t.Parallel()
 	clients, turns, d := 200, 200, 2*time.Second
 	if os.Getenv("NETLOG_E2E") == "all" {
 		clients, turns, d = 2000, 400, time.Minute

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -16,6 +17,7 @@ import (
 // The disk is full in the middle of the traffic, and has room again later.
 func TestAFullDisk(t *testing.T) {
 	heavy(t)
+	t.Parallel()
 	d := mountDisk(t, "-t", "tmpfs", "-o", "size=3m", "tmpfs")
 	outage(t, d, func() {}, func() { d.do("mount", "-o", "remount,size=512m", d.path) })
 }
@@ -23,6 +25,7 @@ func TestAFullDisk(t *testing.T) {
 // The disk answers nothing in the middle of the traffic, and goes on later.
 func TestAHangingDisk(t *testing.T) {
 	heavy(t)
+	t.Parallel()
 	d := mountImage(t)
 	outage(t, d, d.freeze, d.thaw)
 }
@@ -31,19 +34,25 @@ func TestAHangingDisk(t *testing.T) {
 // relayed, and the log says of which not all was kept.
 func TestUploadsWhileTheDiskHangs(t *testing.T) {
 	heavy(t)
+	t.Parallel()
 	const uploads, size = 12, 3 << 20
 	d := mountImage(t)
 	w := newQuietWorld(t, newPatient())
 	p := w.proxy("--log", d.log(), "--body-memory", "16MiB", "--sync", "never")
 	p.log = d.log()
 	client := p.client()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
 	d.freeze()
+	meet := meeting(ctx, uploads)
 	var running sync.WaitGroup
 	for i := range uploads {
 		running.Go(func() {
-			body := io.LimitReader(noise(i), size)
-			if _, err := fetch(t.Context(), client, fmt.Sprintf("https://%s/sink?n=%d", w.origin.host, i), body, size); err != nil {
+			sent := noise(i)
+			body := io.MultiReader(io.LimitReader(sent, size-1), meet, io.LimitReader(sent, 1))
+			if _, err := fetch(ctx, client, fmt.Sprintf("https://%s/sink?n=%d", w.origin.host, i), body, size); err != nil {
 				t.Error(err)
+				cancel()
 			}
 		})
 	}

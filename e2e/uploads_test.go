@@ -21,6 +21,7 @@ import (
 // process takes no more memory than it may.
 func TestManyLargeUploadsAtOnce(t *testing.T) {
 	heavy(t)
+	t.Parallel()
 	const uploads, size, kept, most = 64, 20 << 20, 10 << 20, 400 << 20
 	w := newQuietWorld(t, newPatient())
 	p := w.proxy("--log-stall", "10m") // however slow the disk is
@@ -29,24 +30,14 @@ func TestManyLargeUploadsAtOnce(t *testing.T) {
 
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	var come atomic.Int64
-	everyone := make(chan struct{})
-	meet := func() {
-		if come.Add(1) == uploads {
-			close(everyone)
-		}
-		select {
-		case <-everyone:
-		case <-ctx.Done():
-		}
-	}
+	meet := meeting(ctx, uploads)
 	var sums [uploads]string
 	var running sync.WaitGroup
 	for i := range uploads {
 		running.Go(func() {
 			hash := sha256.New()
 			first := io.LimitReader(noise(i), 3*size/4)
-			body := io.TeeReader(io.MultiReader(first, calls(meet), io.LimitReader(noise(uploads+i), size/4)), hash)
+			body := io.TeeReader(io.MultiReader(first, meet, io.LimitReader(noise(uploads+i), size/4)), hash)
 			said, err := fetch(ctx, client, fmt.Sprintf("https://%s/sink?n=%d", w.origin.host, i), body, size)
 			sums[i] = hex.EncodeToString(hash.Sum(nil))
 			if err != nil || said != sums[i] {
@@ -137,6 +128,21 @@ func fetch(ctx context.Context, client *http.Client, url string, body io.Reader,
 		err = fmt.Errorf("%s: %s", answer.Status, said)
 	}
 	return string(said), err
+}
+
+// meeting is a part of n bodies at which each waits for the others.
+func meeting(ctx context.Context, n int64) calls {
+	var come atomic.Int64
+	all := make(chan struct{})
+	return func() {
+		if come.Add(1) == n {
+			close(all)
+		}
+		select {
+		case <-all:
+		case <-ctx.Done():
+		}
+	}
 }
 
 // noise are endless bytes that no other seed has.

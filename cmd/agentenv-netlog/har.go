@@ -136,7 +136,7 @@ type target struct {
 }
 
 // newTarget makes sure, before any work, that a HAR can be written at path and
-// would not take the place of the log.
+// would not take the place of a file of the log. log is "" when that is nobody's.
 func newTarget(path, log string) (target, error) {
 	t := target{path: path}
 	beside := filepath.Dir(path)
@@ -146,6 +146,8 @@ func newTarget(path, log string) (target, error) {
 		return t, unwritableHAR(fmt.Errorf("write the HAR: %q is a folder", path))
 	case err == nil && sameFile(path, log):
 		return t, unwritableHAR(fmt.Errorf("write the HAR: %q is the log itself", path))
+	case log != "" && isOfLog(path, log):
+		return t, unwritableHAR(fmt.Errorf("write the HAR: %q is a file of the log itself", path))
 	case err == nil && !info.Mode().IsRegular():
 		t.stream = true
 		return t, nil

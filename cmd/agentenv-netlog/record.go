@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -143,6 +144,10 @@ func planRecord(f recordFlags, command string) (p recordPlan, err error) {
 		return p, failed(fmt.Errorf("the log %q is there already, and all of a log becomes the HAR", f.log),
 			"remove it, or name another with --log")
 	}
+	if older := olderFiles(f.log); f.log != "" && len(older) > 0 && hasOlderLines(f.log) {
+		return p, failed(fmt.Errorf("%q is there already, which is read as a part of the log %q, and all of a log becomes the HAR", older[0], f.log),
+			"move it elsewhere, or name another log with --log")
+	}
 	if sameName(f.output, f.log) {
 		return p, misused(fmt.Errorf("%q can't be both the HAR and the log", f.log), "name two files with -o and --log")
 	}
@@ -169,6 +174,17 @@ func planRecord(f recordFlags, command string) (p recordPlan, err error) {
 	p.roots = slices.Concat(p.roots, []byte("\n"), extra)
 	p.caDir = f.caDir
 	return p, nil
+}
+
+// hasOlderLines says whether there are lines already of a log that is to be new:
+// not every file with an older one's name is one.
+func hasOlderLines(path string) bool {
+	log, err := netlog.OpenLog(path)
+	if err != nil {
+		return !errors.Is(err, fs.ErrNotExist)
+	}
+	defer log.Close()
+	return log.Scan().Next()
 }
 
 func sameName(a, b string) bool {

@@ -35,17 +35,18 @@ func trustEnvironment(bundle, certificate string) []string {
 }
 
 // withEnvironment is base with ours in the place of what has the same names, and
-// without the proxy's own passwords.
+// without our flags, some of which hold passwords. Where the authority is stays:
+// the command may ask "ca path".
 func withEnvironment(base, ours []string) []string {
 	set := make(map[string]bool)
 	for _, v := range ours {
 		name, _, _ := strings.Cut(v, "=")
 		set[name] = true
 	}
-	set[variable("proxy-user")] = true
 	var env []string
 	for _, v := range base {
-		if name, _, _ := strings.Cut(v, "="); !set[name] {
+		name, _, _ := strings.Cut(v, "=")
+		if !set[name] && (name == variable("ca-dir") || !strings.HasPrefix(name, variable(""))) {
 			env = append(env, v)
 		}
 	}

@@ -75,8 +75,8 @@ func (w *Writer) reserve(size int64) bool {
 	ticket := w.tickets
 	w.tickets++
 	for ticket != w.serving || w.queued > 0 && w.queued+size > w.limit {
-		if w.watch == nil {
-			w.watch = time.AfterFunc(w.patience(), w.look)
+		if w.stallWatch == nil {
+			w.stallWatch = time.AfterFunc(w.patience(), w.look)
 		}
 		w.room.Wait()
 		if ticket < w.serving { // all that waited were sent away
@@ -106,11 +106,11 @@ func (w *Writer) look() {
 func (w *Writer) looked() (stalled bool, cause error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.watch = nil; w.serving == w.tickets || w.closed {
+	if w.stallWatch = nil; w.serving == w.tickets || w.closed {
 		return false, nil
 	}
 	if wait := w.patience(); wait > 0 {
-		w.watch = time.AfterFunc(wait, w.look)
+		w.stallWatch = time.AfterFunc(wait, w.look)
 		return false, nil
 	}
 	w.stalled = true

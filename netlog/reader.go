@@ -39,6 +39,11 @@ type Page struct {
 	// Unreadable is how many lines were passed over: up to the last line of the
 	// page or, when there are no more, up to the log's end.
 	Unreadable int64
+
+	// Missing is how many numbers above the one asked for (0 when begun again), up
+	// to Next, have no line here: their file was deleted as the oldest before they
+	// were asked for or, far less often, their lines are unreadable.
+	Missing int64
 }
 
 // NewReader returns a Reader of the log whose live file, or whose folder, is
@@ -113,6 +118,7 @@ func (r *Reader) another(log *Log) (bool, error) {
 // read takes lines above p.Next from s.
 func (p *Page) read(s *Scanner, limit int) error {
 	after, invalid := p.Next, int64(0)
+	defer func() { p.Missing = max(p.Next-after-int64(len(p.Lines)), 0) }()
 	for size := 0; s.Next(); {
 		if s.Head().N <= after {
 			continue

@@ -76,6 +76,9 @@ func brief(p *Page) string {
 	if p.Unreadable > 0 {
 		s += fmt.Sprint(" unreadable ", p.Unreadable)
 	}
+	if p.Missing > 0 {
+		s += fmt.Sprint(" missing ", p.Missing)
+	}
 	return s
 }
 
@@ -114,11 +117,11 @@ func TestPage(t *testing.T) {
 		{"unreadable, behind the one asked for", tunnelLine(1, 0, 0) + "x\n" + tunnelLine(2, 0, 0), 1, 1 << 20, "[2] next 2 unreadable 1"},
 		{"unreadable, behind the limit", tunnelLine(1, 0, 0) + "x\n" + tunnelLine(2, 0, 0), 0, start, "[1] next 1 more"},
 		{"unreadable, at the end", tunnelLines(1, 2, 0) + "x\n", 1, 1 << 20, "[2] next 2 unreadable 1"},
-		{"not JSON behind its head", tunnelLines(1, 2, 0) + strings.Replace(tunnelLine(3, 0, 0), "kind", "ki\"nd", 1) + tunnelLine(4, 0, 0), 1, 1 << 20, "[2 4] next 4 unreadable 1"},
+		{"not JSON behind its head", tunnelLines(1, 2, 0) + strings.Replace(tunnelLine(3, 0, 0), "kind", "ki\"nd", 1) + tunnelLine(4, 0, 0), 1, 1 << 20, "[2 4] next 4 unreadable 1 missing 1"},
 		{"cut where it looks whole", tunnelLines(1, 3, 0) + cut[:strings.Index(cut, ",\"kind")] + "}\n" + cut, 2, 1 << 20, "[3 4] next 4 unreadable 1"},
 		{"begun again", tunnelLines(1, 3, 0), 4, 1 << 20, "[1 2 3] next 3 begun again"},
 		{"begun again, in pages", tunnelLines(1, 3, 0), 400, start, "[1] next 1 more begun again"},
-		{"no such number", tunnelLines(1, 2, 0) + tunnelLines(5, 6, 0), 3, 1 << 20, "[5 6] next 6"},
+		{"no such number", tunnelLines(1, 2, 0) + tunnelLines(5, 6, 0), 3, 1 << 20, "[5 6] next 6 missing 1"},
 		{"an unknown event", tunnelLine(1, 0, 0) + `{"n":2,"event":"dns","id":2,"t":"2026-01-01T00:00:00.000000Z","x":[{}]}` + "\n", 1, 1 << 20, "[2] next 2"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -163,7 +166,7 @@ func TestPageOfAnotherLog(t *testing.T) {
 	}
 	write(t, path, tunnelLines(12, 13, 2))
 	checkPage(t, r, 10, all, "[11 12 13] next 13")
-	checkPage(t, r, 0, all, "[10 11 12 13] next 13")
+	checkPage(t, r, 0, all, "[10 11 12 13] next 13 missing 9")
 	checkPage(t, r, 12, all, "[13] next 13")
 
 	// Rotated twice, the file that was read is gone.
@@ -171,10 +174,10 @@ func TestPageOfAnotherLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, path, tunnelLines(14, 14, 2))
-	checkPage(t, r, 10, all, "[12 13 14] next 14")
+	checkPage(t, r, 10, all, "[12 13 14] next 14 missing 1")
 
 	// A reader that has seen nothing can still tell by the numbers.
-	checkPage(t, NewReader(path), 15, all, "[12 13 14] next 14 begun again")
+	checkPage(t, NewReader(path), 15, all, "[12 13 14] next 14 begun again missing 11")
 }
 
 // TestSeek compares bisection with a scan, at every number of logs of all kinds.

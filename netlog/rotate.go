@@ -2,7 +2,6 @@ package netlog
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -20,7 +19,7 @@ import (
 //
 // The start line of the new file gets its number, and names the ids that are open,
 // when it is put into the queue, behind the lines that still go to the old file.
-// Where the turn fails it stands in the old file, which goes on.
+// Where the turn fails, an unrotated line takes its number in the old file.
 type rotation struct {
 	path string
 	max  int64 // bytes; 0: there is none
@@ -111,42 +110,61 @@ func (r *rotation) make(mode os.FileMode) (*os.File, error) {
 	return f, nil
 }
 
-// turn makes a file that begins with the line the live one, in the place of live.
-func (r *rotation) turn(live *os.File, line []byte) (next *os.File, err error) {
+// turn makes a file that begins with the line the live one, in the place of live
+// or, where that was deleted or moved away, where it was: then older is "".
+func (r *rotation) turn(live *os.File, line []byte) (next *os.File, older string, err error) {
 	info, err := live.Stat()
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	if !isNamed(live, r.path) {
-		return nil, fmt.Errorf("%q is another file by now", r.path)
-	}
-	first, err := firstNumber(live, info.Size())
-	if err != nil {
-		return nil, err
-	}
-	if first == 0 {
-		return nil, errors.New("it has no line")
+	switch named, err := os.Lstat(r.path); {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return nil, "", err
+	case !os.SameFile(info, named):
+		return nil, "", errTaken
+	default:
+		first, err := firstNumber(live, info.Size())
+		if err != nil {
+			return nil, "", err
+		}
+		if first == 0 {
+			return nil, "", errors.New("it has no line")
+		}
+		older = nameOf(r.path, first)
 	}
 	if next, err = r.make(info.Mode().Perm()); err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	if _, err = next.Write(line); err == nil && r.sync {
 		err = errors.Join(live.Sync(), next.Sync())
 	}
-	older := nameOf(r.path, first)
 	if err == nil {
-		if err = os.Link(r.path, older); errors.Is(err, fs.ErrExist) && isNamed(live, older) {
-			err = nil
-		}
-	}
-	if err == nil {
-		err = os.Rename(nextName(r.path), r.path)
+		err = r.place(live, older)
 	}
 	if err != nil {
 		next.Close()
-		return nil, errors.Join(err, r.tidy(live))
+		return nil, "", errors.Join(err, r.tidy(live))
 	}
-	return next, nil
+	return next, older, nil
+}
+
+var errTaken = errors.New("another file has its name by now")
+
+// place gives the next file the live one's name, and that the older one, if it is
+// still there. No name that is taken by another file is taken from it.
+func (r *rotation) place(live *os.File, older string) error {
+	next := nextName(r.path)
+	if older == "" {
+		if err := os.Link(next, r.path); err != nil {
+			return err
+		}
+		return os.Remove(next)
+	}
+	if err := os.Link(r.path, older); err != nil && !(errors.Is(err, fs.ErrExist) && isNamed(live, older)) {
+		return err
+	}
+	return os.Rename(next, r.path)
 }
 
 // drop deletes the oldest files when there are too many with the live one.
@@ -184,9 +202,13 @@ func syncFolder(path string) error {
 // putTurn queues the start line of the next file when the live one has grown to
 // its size: not while what the last process left open is still to be found in it.
 func (w *Writer) putTurn() {
-	if w.rotation.max == 0 || w.size < w.rotation.max || w.recovering {
-		return
+	if w.rotation.max > 0 && w.size >= w.rotation.max && !w.recovering && !w.stats.Gone {
+		w.putNext()
 	}
+}
+
+// putNext queues the start line of the next file.
+func (w *Writer) putNext() {
 	w.size = 0
 	s := w.start
 	for id := range w.opened {
@@ -207,26 +229,60 @@ func (w *Writer) putTurn() {
 // turn makes the next file, which b begins, the live one, or goes on with the old
 // one. It is false when Close has given up.
 func (w *Writer) turn(b batch) bool {
-	r := &w.rotation
 	live, ok := w.file.(*os.File)
-	if !ok {
-		return w.write(b.b)
+	if !ok || isCut(live) {
+		return w.write(b.b) // it is begun in its own place
 	}
-	next, err := r.turn(live, b.b)
+	w.watch.turning = false
+	next, older, err := w.rotation.turn(live, b.b)
 	if err != nil {
-		w.log.Error("the network log can't be rotated and goes on as it is", "log", w.path, "error", err)
-		return w.write(b.b)
+		w.refused(err)
+		return w.write(w.unrotated(b.b))
 	}
+	w.refused(nil)
 	w.wrote(len(b.b), nil)
+	if older == "" {
+		w.renewed()
+	}
+	w.goOn(live, next)
+	return true
+}
+
+// unrotated is the line that takes the number of a start line.
+func (w *Writer) unrotated(start []byte) []byte {
+	h, _, _ := parseHead(start)
+	h.Event = EventUnrotated
+	b, _ := AppendLine(nil, &Line{Head: h})
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	less := int64(len(start) - len(b))
+	w.queued -= less
+	w.pending -= less
+	return b
+}
+
+// goOn makes next the live file.
+func (w *Writer) goOn(live, next *os.File) {
 	w.mu.Lock()
 	w.file = next
 	w.mu.Unlock()
 	live.Close()
-	if r.sync {
+	if w.rotation.sync {
 		w.forced(syncFolder(w.path))
 	}
-	if err := r.drop(next); err != nil {
+	if err := w.rotation.drop(next); err != nil {
 		w.log.Error("the oldest file of the network log could not be deleted", "log", w.path, "error", err)
 	}
-	return true
+}
+
+// refused reports why there is no next file, once, and when there is one again.
+func (w *Writer) refused(err error) {
+	switch {
+	case err == nil && w.refusal != "":
+		w.log.Warn("the network log can be rotated again", "log", w.path)
+		w.refusal = ""
+	case err != nil && w.refusal != err.Error():
+		w.log.Error("the network log can't be rotated and goes on as it is", "log", w.path, "error", err)
+		w.refusal = err.Error()
+	}
 }

@@ -398,7 +398,7 @@ func TestRotationThatFails(t *testing.T) {
 		exchange(w, "x")
 	}
 	closeWriter(t, w)
-	if !strings.Contains(said.String(), "can't be rotated") {
+	if strings.Count(said.String(), "can't be rotated") != 1 {
 		t.Errorf("it said %q", said.String())
 	}
 	if err := os.Remove(filepath.Join(dir, "network.1.jsonl")); err != nil {
@@ -407,14 +407,17 @@ func TestRotationThatFails(t *testing.T) {
 	if rest, numbers := names(t, dir); len(rest) != 1 || len(numbers) != 0 {
 		t.Errorf("files: %q and %d", rest, numbers)
 	}
-	starts := 0
+	starts, unrotated := 0, 0
 	lines := netlogtest.Validate(t, dir)
 	for _, l := range lines {
-		if l.Start != nil {
+		switch l.Event {
+		case netlog.EventStart:
 			starts++
+		case netlog.EventUnrotated:
+			unrotated++
 		}
 	}
-	if starts < 2 || len(lines) != 40+starts {
-		t.Errorf("%d lines, %d of them of a start", len(lines), starts)
+	if starts != 1 || unrotated < 2 || len(lines) != 41+unrotated {
+		t.Errorf("%d lines, %d of them of a start and %d unrotated", len(lines), starts, unrotated)
 	}
 }

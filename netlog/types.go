@@ -18,6 +18,8 @@ const (
 	EventAnswer  Event = "answer"
 	EventMessage Event = "message"
 	EventEnd     Event = "end"
+
+	EventUnrotated Event = "unrotated" // in the place of a start line: the file goes on
 )
 
 // A Kind tells an exchange (a request and its answer) from a tunnel.

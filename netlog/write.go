@@ -47,10 +47,17 @@ func (w *Writer) run() {
 	defer timer.Stop()
 	dirty := false
 	synced := time.Now()
+	look := time.NewTicker(lookEvery)
+	defer look.Stop()
+	begun := false // the file holds a line of this process
 	for {
 		b, ok, last := w.take()
 		switch {
 		case ok:
+			if begun {
+				w.attend(b)
+			}
+			begun = true
 			if b.first > 0 && !w.turn(b) || b.first == 0 && !w.write(b.b) {
 				return
 			}
@@ -72,9 +79,15 @@ func (w *Writer) run() {
 			case <-timer.C:
 				w.flush()
 				dirty, synced = false, time.Now()
+			case <-look.C:
+				w.attend(batch{})
 			}
 		default:
-			<-w.wake
+			select {
+			case <-w.wake:
+			case <-look.C:
+				w.attend(batch{})
+			}
 		}
 		if !ok {
 			runtime.Gosched() // who is about to add lines adds them to this write
@@ -87,6 +100,7 @@ func (w *Writer) run() {
 func (w *Writer) write(b []byte) bool {
 	for {
 		n, err := w.file.Write(b)
+		err = bare(err) // the file may have another name by now
 		if b = b[n:]; err == nil && len(b) > 0 {
 			err = io.ErrShortWrite
 		}
@@ -141,7 +155,7 @@ func (w *Writer) wrote(n int, err error) {
 	}
 }
 
-func (w *Writer) flush() { w.forced(w.file.Sync()) }
+func (w *Writer) flush() { w.forced(bare(w.file.Sync())) }
 
 // forced takes note of an fsync(2), and reports the first that fails.
 func (w *Writer) forced(err error) {
@@ -199,7 +213,7 @@ func (w *Writer) close() error {
 	file := w.file
 	w.mu.Unlock()
 	if e := file.Close(); err == nil && e != nil {
-		err = fmt.Errorf("close network log %q: %w", w.path, e)
+		err = fmt.Errorf("close network log %q: %w", w.path, bare(e))
 	}
 	return err
 }

@@ -74,6 +74,9 @@ type Writer struct {
 	once    sync.Once // Close has been called
 	closing error     // what it returns
 
+	watch   watch  // only the writing goroutine's, as
+	refusal string // why the last turn failed
+
 	mu         sync.Mutex
 	room       sync.Cond       // something was written, a stall began, or Close was called
 	next       int64           // the next line's number
@@ -87,7 +90,7 @@ type Writer struct {
 	tickets    int64           // given to callers that want room
 	serving    int64           // the ticket whose turn it is
 	progress   time.Time       // when something was last written or, if later, became pending
-	watch      *time.Timer     // looks for a stall while callers wait; nil when none does
+	stallWatch *time.Timer     // looks for a stall while callers wait; nil when none does
 	stalled    bool
 	closed     bool
 	rotation   rotation
@@ -109,6 +112,8 @@ type WriterStats struct {
 	Lost     int64 // exchanges and tunnels without lines, for a stall
 	Cut      int64 // exchanges and tunnels whose end was lost, for a stall
 	Failures int64 // calls of write(2) and fsync(2) that failed
+	Renewed  int64 // times the live file was cut to nothing, deleted or moved away, and a new one was begun
+	Gone     bool  // the live file was deleted or moved away, and no new one could be begun: lines go where nobody may find them
 	Stalled  bool  // the queue is full and nothing can be written
 	Err      error // why the last write failed; nil when it did not
 }

@@ -519,3 +519,36 @@ type discard struct{}
 func (discard) Write(p []byte) (int, error) { return len(p), nil }
 func (discard) Sync() error                 { return nil }
 func (discard) Close() error                { return nil }
+
+// A namedFile fails with the name that it was made with.
+type namedFile struct{ *fakeFile }
+
+func (f namedFile) Write(p []byte) (int, error) {
+	n, err := f.fakeFile.Write(p)
+	if err != nil {
+		err = &os.PathError{Op: "write", Path: "/log/.network.jsonl.next", Err: err}
+	}
+	return n, err
+}
+
+// A file has another name after a turn than it was made with.
+func TestWriteErrorNamesTheLog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var heard bytes.Buffer
+		f := &fakeFile{}
+		logger := slog.New(slog.NewTextHandler(&heard, &slog.HandlerOptions{Level: slog.LevelWarn}))
+		w := newTestWriter(WriterConfig{Path: "/log/network.jsonl", Logger: logger}, namedFile{f})
+		synctest.Wait()
+		if err := w.Stats().Err; err != syscall.ENOSPC {
+			t.Errorf("the error is %v", err)
+		}
+		f.free(-1)
+		if err := w.Close(); err != nil {
+			t.Error(err)
+		}
+		said := heard.String()
+		if strings.Contains(said, ".next") || strings.Count(said, "/log/network.jsonl") != 2 || !strings.Contains(said, "can be written again") {
+			t.Errorf("it said %s", said)
+		}
+	})
+}

@@ -167,6 +167,9 @@ func (c *checker) belongs(l *netlog.Line) {
 		c.start(l)
 		return
 	}
+	if l.Event == netlog.EventUnrotated {
+		return
+	}
 	if l.Event == netlog.EventOpen {
 		if l.ID != l.N {
 			c.fail(l.N, "its id is %d", l.ID)
@@ -205,7 +208,7 @@ func (c *checker) start(l *netlog.Line) {
 	for _, id := range l.Start.Open {
 		switch {
 		case c.open[id] != nil:
-		case c.ended[id], id >= c.first:
+		case c.ended[id], id >= c.first && id != l.N: // a number that is gone may be given again
 			c.fail(l.N, "says that %d is open, which it is not", id)
 		default:
 			c.open[id] = &netlog.Line{} // its open line is in a file that is gone

@@ -27,6 +27,9 @@ type Filter struct {
 	// Statuses are the answers' status codes, -1 (and 0, as some write) for none.
 	// None: any.
 	Statuses []Range
+
+	// NoTunnels keeps no CONNECT, but for a WebSocket's (RFC 8441).
+	NoTunnels bool
 }
 
 // A Range is the numbers from First to Last, both included.
@@ -38,11 +41,11 @@ func (f *Filter) Keeps(e *Entry) bool {
 	if err != nil {
 		began = time.Time{}
 	}
-	return f.keepsID(e.ID) && f.keepsTime(began) && f.keepsURL(e.Request.URL) && f.keepsStatus(e.Response.Status)
+	return f.keepsID(e.ID) && f.keepsTime(began) && f.keepsURL(e.Request.URL) && f.keepsKind(e) && f.keepsStatus(e.Response.Status)
 }
 
 func (f *Filter) all() bool {
-	return len(f.IDs) == 0 && f.Since.IsZero() && f.Until.IsZero() && f.Host == nil && len(f.Statuses) == 0
+	return len(f.IDs) == 0 && f.Since.IsZero() && f.Until.IsZero() && f.Host == nil && len(f.Statuses) == 0 && !f.NoTunnels
 }
 
 func (f *Filter) keepsID(id int64) bool { return len(f.IDs) == 0 || within(f.IDs, id) }
@@ -59,6 +62,10 @@ func (f *Filter) keepsURL(url string) bool {
 		return true
 	}
 	return f.Host(urlHost(url))
+}
+
+func (f *Filter) keepsKind(e *Entry) bool {
+	return !f.NoTunnels || e.Request.Method != "CONNECT" || strings.HasPrefix(e.Request.URL, "ws")
 }
 
 func (f *Filter) keepsStatus(status int) bool {
@@ -144,14 +151,15 @@ func (c *converter) keeps(f *Filter, it *item) (bool, error) {
 	if !f.keepsID(it.id) || !f.keepsTime(time.UnixMicro(it.micros)) {
 		return false, nil
 	}
-	if f.Host == nil && len(f.Statuses) == 0 {
+	if f.Host == nil && len(f.Statuses) == 0 && !f.NoTunnels {
 		return true, nil
 	}
 	line, err := c.line(it.open)
 	if line == nil || line.Open == nil {
 		return err == nil, err
 	}
-	if !f.keepsURL(entryURL(line.Open, wantsWebSocket(line.Open.Request))) {
+	webSocket := wantsWebSocket(line.Open.Request)
+	if f.NoTunnels && isTunnel(line.Open, webSocket) || !f.keepsURL(entryURL(line.Open, webSocket)) {
 		return false, nil
 	}
 	if len(f.Statuses) == 0 {

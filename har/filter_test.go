@@ -138,6 +138,7 @@ func TestFilterSplits(t *testing.T) {
 		{"since is included", Filter{Since: third}, []int64{tunnel, going}},
 		{"until is not", Filter{Until: third}, []int64{a, gone}},
 		{"numbers", Filter{IDs: []Range{{gone, tunnel}}}, []int64{gone, tunnel}},
+		{"no tunnels", Filter{NoTunnels: true}, []int64{a, gone, going}},
 	} {
 		list, stats := entriesOf(t, log, Options{Filter: test.filter})
 		var got []int64
@@ -147,6 +148,21 @@ func TestFilterSplits(t *testing.T) {
 		if fmt.Sprint(got) != fmt.Sprint(test.want) || stats.Filtered != int64(4-len(test.want)) {
 			t.Errorf("%s: entries %v, want %v; %d left out", test.name, got, test.want, stats.Filtered)
 		}
+	}
+}
+
+// A WebSocket's CONNECT is no tunnel, in a log or in a HAR.
+func TestNoTunnelsKeepsWebSockets(t *testing.T) {
+	f := newFixture(t)
+	request := &netlog.Request{Method: "CONNECT", URL: "https://h.example/chat", Version: "HTTP/2", Pseudo: []netlog.Header{{Name: ":protocol", Value: "websocket"}}}
+	id := f.open(&netlog.Open{Request: request})
+	f.end(id, &netlog.End{Timings: netlog.NoTimings(5), Response: &netlog.Response{Status: 200, Version: "HTTP/2"}})
+	f.open(&netlog.Open{Request: &netlog.Request{Method: "CONNECT", URL: "h.example:443"}})
+	all, _ := entriesOf(t, f.log(), Options{})
+	filter := Filter{NoTunnels: true}
+	list, _ := entriesOf(t, f.log(), Options{Filter: filter})
+	if len(all) != 2 || len(list) != 1 || list[0].ID != id || !filter.Keeps(all[0]) || filter.Keeps(all[1]) {
+		t.Errorf("%d of %d entries: %+v", len(list), len(all), list)
 	}
 }
 

@@ -16,18 +16,17 @@ const unknownHost = "unknown.invalid"
 // entryURL gives an entry's absolute URL: without a fragment, every byte in a
 // URI's alphabet, and of a WebSocket's own scheme, as browsers name it.
 func entryURL(o *netlog.Open, webSocket bool) string {
-	var method, url string
+	var url string
 	if o.Request != nil {
-		method, url = o.Request.Method, o.Request.URL
+		url = o.Request.URL
 	}
-	connect := method == "CONNECT" && !webSocket || o.Kind == netlog.KindTunnel
 	if url == "" {
 		url = o.Target
 	}
 	scheme, rest, absolute := strings.Cut(url, "://")
 	switch {
 	case absolute && isScheme(scheme):
-	case connect:
+	case isTunnel(o, webSocket):
 		scheme, rest = "https", withPort(url)
 	default:
 		scheme, rest = "http", url
@@ -86,6 +85,12 @@ func isAuthority(a string) bool {
 		}
 	}
 	return host != "" && utf8.ValidString(host)
+}
+
+// isTunnel says whether a request is one for a tunnel. A WebSocket's over HTTP/2 is
+// a CONNECT as well (RFC 8441 §4).
+func isTunnel(o *netlog.Open, webSocket bool) bool {
+	return o.Kind == netlog.KindTunnel || o.Request != nil && o.Request.Method == "CONNECT" && !webSocket
 }
 
 // withPort adds a CONNECT's usual port to a bare host.

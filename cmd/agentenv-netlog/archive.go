@@ -18,12 +18,13 @@ type archive interface {
 	Close() error
 }
 
-// openArchive tells a log from a HAR by what it holds.
-func openArchive(path string) (archive, error) {
+// openArchive tells a log from a HAR by what it holds. maxBody is for a log's
+// bodies, as in [har.Options].
+func openArchive(path string, maxBody int64) (archive, error) {
 	log, err := netlog.OpenLog(path)
 	if err == nil {
 		if hasLines(log) {
-			return &logArchive{log: log}, nil
+			return &logArchive{log: log, maxBody: maxBody}, nil
 		}
 		err = errors.Join(netlog.ErrNotLog, log.Close())
 	}
@@ -61,12 +62,15 @@ func unreadableArchive(err error) error {
 	return failed(err, "name a log that proxy or record has written (network.jsonl), or a HAR of any program")
 }
 
-type logArchive struct{ log *netlog.Log }
+type logArchive struct {
+	log     *netlog.Log
+	maxBody int64
+}
 
 func (a *logArchive) Close() error { return a.log.Close() }
 
 func (a *logArchive) each(f *har.Filter, bodies bool, do func(*har.Entry) error) error {
-	_, err := har.Entries(a.log, har.Options{Filter: *f, NoBodies: !bodies}, do)
+	_, err := har.Entries(a.log, har.Options{Filter: *f, MaxBody: a.maxBody, NoBodies: !bodies}, do)
 	return err
 }
 

@@ -19,6 +19,7 @@ import (
 type filterFlags struct {
 	host, notHost, id, status []string
 	since, until              string
+	noTunnels                 bool
 }
 
 func (f *filterFlags) add(flags *pflag.FlagSet) {
@@ -28,6 +29,7 @@ func (f *filterFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.until, "until", "", "only what began before this `TIME`, written likewise")
 	flags.StringSliceVar(&f.id, "id", nil, "only these `NUMBERS` of entries: 7, 7-9 or 7- (repeatable)")
 	flags.StringSliceVar(&f.status, "status", nil, "only these `STATUSES`: 200, 4xx, 200-299, or -1 for no answer (repeatable)")
+	flags.BoolVar(&f.noTunnels, "no-tunnels", false, "leave out the tunnels (CONNECT), whose inside is not decrypted")
 }
 
 // filterHelp is the part of a command's help that the flags' own lines have no
@@ -38,7 +40,7 @@ proxy. An entry's number is that of its open line in the log, _id in a HAR.`
 
 // filter is what the flags mean at a time.
 func (f *filterFlags) filter(now time.Time) (har.Filter, error) {
-	var out har.Filter
+	out := har.Filter{NoTunnels: f.noTunnels}
 	host, err := parseHostFlag("--host", f.host)
 	if err != nil {
 		return out, err
@@ -81,7 +83,7 @@ func (f *filterFlags) filter(now time.Time) (har.Filter, error) {
 
 // given says whether any flag is.
 func (f *filterFlags) given() bool {
-	return len(f.host)+len(f.notHost)+len(f.id)+len(f.status)+len(f.since)+len(f.until) > 0
+	return len(f.host)+len(f.notHost)+len(f.id)+len(f.status)+len(f.since)+len(f.until) > 0 || f.noTunnels
 }
 
 func anyMatches(rules []proxy.HostRule, t proxy.Target) bool {

@@ -29,7 +29,7 @@ func TestFilterFlags(t *testing.T) {
 	if !f.Since.Equal(noon.Add(-10*time.Minute)) || !f.Until.Equal(noon) || f.Host != nil {
 		t.Errorf("since %v until %v", f.Since, f.Until)
 	}
-	if (&filterFlags{}).given() || !(&filterFlags{until: "1s"}).given() {
+	if (&filterFlags{}).given() || !(&filterFlags{until: "1s"}).given() || !(&filterFlags{noTunnels: true}).given() {
 		t.Error("given is wrong")
 	}
 }

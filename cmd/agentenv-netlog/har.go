@@ -18,8 +18,9 @@ import (
 )
 
 type harFlags struct {
-	output string
-	filter filterFlags
+	output  string
+	maxBody string
+	filter  filterFlags
 }
 
 func newHAR() *cobra.Command {
@@ -33,10 +34,13 @@ meanwhile: what it has not ended yet is in the HAR as far as it is known.
 The HAR appears whole or not at all, and takes the place of an older one. It holds
 cookies and passwords as the log does.
 
+` + maxBodyHelp + `
+
 ` + filterHelp + `
 The HAR's _stats say how many entries were left out.`,
 		Example: `  agentenv-netlog har network.jsonl
   agentenv-netlog har network.jsonl -o login.har
+  agentenv-netlog har network.jsonl --max-body 64MiB
   agentenv-netlog har network.jsonl -o - | jq '.log.entries[].request.url'
   agentenv-netlog har network.jsonl --host shop.example --host '*.shop.example' --since 10m`,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -52,6 +56,7 @@ The HAR's _stats say how many entries were left out.`,
 	flags := c.Flags()
 	flags.SortFlags = false
 	flags.StringVarP(&f.output, "output", "o", "", "`FILE` to write, - for standard output (default: beside the log, network.har for network.jsonl)")
+	addMaxBody(flags, &f.maxBody)
 	f.filter.add(flags)
 	return c
 }
@@ -61,6 +66,10 @@ func runHAR(ctx context.Context, path string, f harFlags, stdout, stderr io.Writ
 		return misused(errors.New("a log can't be read from standard input: it is gone through twice"), "save it to a file first")
 	}
 	filter, err := f.filter.filter(time.Now())
+	if err != nil {
+		return err
+	}
+	most, err := parseMaxBody(f.maxBody)
 	if err != nil {
 		return err
 	}
@@ -79,7 +88,7 @@ func runHAR(ctx context.Context, path string, f harFlags, stdout, stderr io.Writ
 		f.output = strings.TrimSuffix(live, filepath.Ext(live)) + ".har"
 	}
 	p := newProgress(ctx, stderr)
-	options := har.Options{Version: programVersion(), Title: filepath.Base(live), Filter: filter, Progress: p.tell}
+	options := har.Options{Version: programVersion(), Title: filepath.Base(live), MaxBody: most, Filter: filter, Progress: p.tell}
 	if f.output == "-" {
 		stats, err := har.Convert(log, stdout, options)
 		p.clear()

@@ -152,6 +152,28 @@ func parseSize(flag, s string) (int64, error) {
 	return 0, misused(fmt.Errorf("--%s %q is no size", flag, s), "give a number of bytes, or one with a unit: 64KiB, 10MiB, 1GiB")
 }
 
+// addMaxBody adds --max-body, which har and show have.
+func addMaxBody(flags *pflag.FlagSet, to *string) {
+	flags.StringVar(to, "max-body", "", "decode this much of each body of a log, `SIZE` such as 64MiB (default: what the log was to keep of one)")
+}
+
+// parseMaxBody reads --max-body; 0 when it was not given.
+func parseMaxBody(s string) (int64, error) {
+	if s == "" {
+		return 0, nil
+	}
+	n, err := parseSize("max-body", s)
+	if err == nil && (n == 0 || n > maxBody) {
+		err = misused(fmt.Errorf("--max-body %s is out of bounds", s), "give at least 1 and at most 1GiB")
+	}
+	return n, err
+}
+
+// maxBodyHelp is what --max-body's own line has no room for.
+const maxBodyHelp = `A body is decoded up to the limit that the log was written with (proxy: 1MiB of an
+answer, 10MiB of a request), which its kept bytes may exceed once they are inflated;
+the rest is left out and the body marked as truncated. --max-body sets another limit.`
+
 // formatSize is a size as parseSize reads it.
 func formatSize(n int64) string {
 	for _, unit := range units {

@@ -14,10 +14,11 @@ import (
 )
 
 type showFlags struct {
-	filter filterFlags
-	follow bool
-	json   bool
-	color  string
+	filter  filterFlags
+	follow  bool
+	json    bool
+	maxBody string
+	color   string
 }
 
 func newShow() *cobra.Command {
@@ -29,6 +30,8 @@ func newShow() *cobra.Command {
 table: number, method, status, type, size of the answer's body on the wire, time, when
 in the whole that was, and URL. One number alone (--id 7) shows that entry in full:
 both heads in their order, timings, TLS, the decoded bodies.
+
+` + maxBodyHelp + `
 
 ` + filterHelp + `
 
@@ -69,6 +72,7 @@ steer a terminal (escapes, control characters) is spelt out: \x1b.`,
 	flags.SortFlags = false
 	flags.BoolVar(&f.follow, "follow", false, "go on with what a proxy adds to the log, until Ctrl-C")
 	flags.BoolVar(&f.json, "json", false, "print one JSON object a line")
+	addMaxBody(flags, &f.maxBody)
 	f.filter.add(flags)
 	flags.StringVar(&f.color, "color", "auto", "`WHEN` to use colours: auto (in a terminal, without NO_COLOR), always, never")
 	return c
@@ -82,6 +86,10 @@ func runShow(ctx context.Context, path string, f showFlags, stdout, stderr io.Wr
 	if err != nil {
 		return err
 	}
+	most, err := parseMaxBody(f.maxBody)
+	if err != nil {
+		return err
+	}
 	s, err := newScreen(stdout, f.color)
 	if err != nil {
 		return err
@@ -90,7 +98,7 @@ func runShow(ctx context.Context, path string, f showFlags, stdout, stderr io.Wr
 	if f.follow && whole {
 		return misused(errors.New("--follow does not go with one --id, which is shown in full"), "leave one of them out, or write a range: --id 7-")
 	}
-	a, err := openArchive(path)
+	a, err := openArchive(path, most)
 	if err != nil {
 		return err
 	}

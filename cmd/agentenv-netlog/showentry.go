@@ -218,12 +218,22 @@ func (p *entryPrinter) response(e *har.Entry) {
 	}
 	if r.Status <= 0 {
 		p.title("no response")
+		if c := &r.Content; c.Text != nil && *c.Text != "" || r.BodySize > 0 { // one that is no HTTP
+			p.responseBody(r, "what came instead")
+		}
 		return
 	}
 	p.title("response", headSize(r.HeadersSize))
 	p.headLine("<", statusColor(e), strings.TrimSpace(r.HTTPVersion+" "+strconv.Itoa(r.Status)+" "+r.StatusText))
 	p.fields("<", r.PseudoHeaders)
 	p.fields("<", r.Headers)
+	if r.Content.Text != nil || r.BodySize > 0 {
+		p.responseBody(r, "response body")
+	}
+	p.trailers("response", "<", r.Trailers)
+}
+
+func (p *entryPrinter) responseBody(r *har.Response, name string) {
 	c := &r.Content
 	size := ""
 	if r.BodySize >= 0 {
@@ -232,19 +242,16 @@ func (p *entryPrinter) response(e *har.Entry) {
 	if c.Size >= 0 && c.Size != r.BodySize && c.Text != nil {
 		size = strings.TrimPrefix(size+", "+sizeText(c.Size)+" decoded", ", ")
 	}
-	if c.Text != nil || r.BodySize > 0 {
-		p.title("response body", c.MimeType, size)
-		p.note(&c.BodyNote)
-		switch {
-		case c.Text == nil:
-			p.remark("not kept")
-		case c.Encoding == "base64":
-			p.base64(*c.Text)
-		default:
-			p.body(*c.Text)
-		}
+	p.title(name, c.MimeType, size)
+	p.note(&c.BodyNote)
+	switch {
+	case c.Text == nil:
+		p.remark("not kept")
+	case c.Encoding == "base64":
+		p.base64(*c.Text)
+	default:
+		p.body(*c.Text)
 	}
-	p.trailers("response", "<", r.Trailers)
 }
 
 func headSize(n int64) string {

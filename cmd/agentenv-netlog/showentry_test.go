@@ -77,6 +77,14 @@ func TestShowEntry(t *testing.T) {
 			ID: 14, Timings: none, Request: har.Request{Method: "GET", URL: "https://h.example/big.png"},
 			Response: har.Response{Status: 200, BodySize: 70000, Content: har.Content{Size: 70000, MimeType: "image/png"}},
 		},
+		{
+			ID: 16, Timings: none, Unparsed: true, Request: har.Request{Method: "GET", URL: "https://h.example/smtp"},
+			Response: har.Response{Status: -1, BodySize: 12, Content: har.Content{Size: 12, MimeType: "x-unknown", Text: text("220 ready\x1b\r\n")}, Error: "the answer is no HTTP"},
+		},
+		{
+			ID: 18, Timings: none, Unparsed: true, Request: har.Request{Method: "GET", URL: "https://h.example/raw"},
+			Response: har.Response{Status: 0, BodySize: 3, Content: har.Content{Size: 3, MimeType: "x-unknown", Text: text("AP8B"), Encoding: "base64"}},
+		},
 	}
 	var out bytes.Buffer
 	for _, e := range entries {

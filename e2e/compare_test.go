@@ -22,11 +22,16 @@ func (w witness) String() string { return fmt.Sprintf("%s %s %d", w.method, w.ur
 func agree(t *testing.T, nameA string, a []witness, nameB string, b []witness) {
 	t.Helper()
 	count := map[string][2]int{}
+	inB := map[string][]witness{}
 	for i, side := range [][]witness{a, b} {
 		for _, w := range side {
-			c := count[w.String()]
+			key := w.String()
+			c := count[key]
 			c[i]++
-			count[w.String()] = c
+			count[key] = c
+			if i == 1 {
+				inB[key] = append(inB[key], w)
+			}
 		}
 	}
 	if len(a) == 0 {
@@ -49,7 +54,7 @@ func agree(t *testing.T, nameA string, a []witness, nameB string, b []witness) {
 			if said == nil {
 				continue
 			}
-			others := slices.DeleteFunc(slices.Clone(b), func(o witness) bool { return o.String() != w.String() || part.of(o) == nil })
+			others := slices.DeleteFunc(slices.Clone(inB[w.String()]), func(o witness) bool { return part.of(o) == nil })
 			if len(others) > 0 && !slices.ContainsFunc(others, func(o witness) bool { return *part.of(o) == *said }) {
 				t.Errorf("%s: the %s is %.300q by %s, %.300q by %s", w, part.name, *said, nameA, *part.of(others[0]), nameB)
 			}

@@ -90,7 +90,7 @@ func (s *scan) line(h netlog.Head, pos netlog.Pos) error {
 	case netlog.EventAnswer, netlog.EventMessage:
 		i, ok := s.live[h.ID]
 		if !ok {
-			if h.ID >= s.first { // else its open line was in a file that is gone
+			if h.ID > s.first { // else its open line was in a file that is gone
 				s.stats.Unreadable++
 			}
 			break

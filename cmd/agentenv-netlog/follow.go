@@ -52,6 +52,9 @@ func followLog(ctx context.Context, path string, f *follower, out *bufio.Writer,
 			warn(stderr, "the log was begun again")
 			f.assembler, f.began = har.Assembler{}, nil
 		}
+		if gone := p.Missing - p.Unreadable; after > 0 && gone > 0 {
+			warn(stderr, "%d lines were deleted from the log before they could be read", gone)
+		}
 		after = p.Next
 		unreadable += p.Unreadable
 		if p.Unreadable > 0 {

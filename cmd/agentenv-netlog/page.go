@@ -191,7 +191,7 @@ func hostWithPort(host string) string {
 	return host + ":80"
 }
 
-func healthy(s netlog.WriterStats) bool { return !s.Stalled && s.Err == nil }
+func healthy(s netlog.WriterStats) bool { return !s.Stalled && !s.Gone && s.Err == nil }
 
 // health says whether what passes is recorded.
 func (g *page) health(w http.ResponseWriter, _ *http.Request) {

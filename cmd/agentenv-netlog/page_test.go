@@ -321,7 +321,7 @@ func TestHealth(t *testing.T) {
 	if answer, body := p.get("/healthz", nil); answer.StatusCode != http.StatusOK || body != "ok\n" {
 		t.Errorf("%s %q", answer.Status, body)
 	}
-	for _, stats := range []netlog.WriterStats{{Stalled: true}, {Err: errors.New("no space")}} {
+	for _, stats := range []netlog.WriterStats{{Stalled: true}, {Gone: true}, {Err: errors.New("no space")}} {
 		if healthy(stats) {
 			t.Errorf("%+v is healthy", stats)
 		}

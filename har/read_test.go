@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"runtime"
 	"strings"
 	"testing"
+	"testing/iotest"
 )
 
 func readAll(r io.Reader) ([]*Entry, error) {
@@ -53,6 +55,92 @@ func TestReader(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Without bodies an entry is what it is with all of them empty.
+func TestWithoutBodies(t *testing.T) {
+	b := everyHAR(t)
+	var indented bytes.Buffer
+	if err := json.Indent(&indented, b, "", "\t"); err != nil {
+		t.Fatal(err)
+	}
+	want, err := readAll(bytes.NewReader(b))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dropped := 0
+	for _, e := range want {
+		if e.Response.Content.Text != nil {
+			dropped += len(*e.Response.Content.Text)
+			*e.Response.Content.Text = ""
+		}
+		if e.Request.PostData != nil {
+			e.Request.PostData.Text, e.Request.PostData.Base64 = "", ""
+		}
+		for i := range e.WebSocketMessages {
+			e.WebSocketMessages[i].Data = ""
+		}
+		for i := range e.EventSourceMessages {
+			e.EventSourceMessages[i].Data = ""
+		}
+	}
+	if dropped == 0 {
+		t.Fatal("no entry has a body")
+	}
+	for name, in := range map[string]io.Reader{
+		"whole": bytes.NewReader(b), "byte by byte": iotest.OneByteReader(bytes.NewReader(b)), "indented": &indented,
+	} {
+		got, err := readAll(WithoutBodies(in))
+		if err != nil || len(got) != len(want) {
+			t.Fatalf("%s: %d entries, %v; want %d", name, len(got), err, len(want))
+		}
+		for i := range got {
+			if !sameEntry(t, got[i], want[i]) {
+				t.Errorf("%s: entry %d is another", name, i)
+			}
+		}
+	}
+}
+
+func TestWithoutBodiesBytes(t *testing.T) {
+	for _, c := range []struct{ in, want string }{
+		{`{"text":"a\"b\\","x":"text"}`, `{"text":"","x":"text"}`},
+		{`{"text" : "{\"a\":1}", "text2":"b"}`, `{"text" : "", "text2":"b"}`},
+		{`{"_base64":"AA","data":"d","_base64s":"AA"}`, `{"_base64":"","data":"","_base64s":"AA"}`},
+		{`{"text":["a"],"a":{"text":5}}`, `{"text":["a"],"a":{"text":5}}`},
+		{`{"a":"text","b":"c"}["text","d"]`, `{"a":"text","b":"c"}["text","d"]`},
+		{`{"text":"cut`, `{"text":"`},
+	} {
+		got, err := io.ReadAll(WithoutBodies(strings.NewReader(c.in)))
+		if string(got) != c.want || err != nil {
+			t.Errorf("%s: got %s, %v", c.in, got, err)
+		}
+	}
+	if _, err := io.ReadAll(WithoutBodies(broken{})); err != errBroken {
+		t.Errorf("a file that can't be read: %v", err)
+	}
+}
+
+// A body is never held: reading one of 64 MiB allocates a part of that.
+func TestWithoutBodiesAllocates(t *testing.T) {
+	long := io.LimitReader(endless{}, 64<<20)
+	in := io.MultiReader(strings.NewReader(`{"log":{"entries":[{"response":{"content":{"text":"`), long, strings.NewReader(`"}}}]}}`))
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	got, err := readAll(WithoutBodies(in))
+	runtime.ReadMemStats(&after)
+	if n := after.TotalAlloc - before.TotalAlloc; err != nil || len(got) != 1 || n > 16<<20 {
+		t.Errorf("%d entries, %v, %d bytes allocated", len(got), err, n)
+	}
+}
+
+type endless struct{}
+
+func (endless) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = 'x'
+	}
+	return len(p), nil
 }
 
 // What is cut gives the entries that are whole, and never passes for whole.

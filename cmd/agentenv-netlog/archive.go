@@ -81,7 +81,7 @@ func (a *harArchive) Close() error { return a.file.Close() }
 // probe looks whether entries begin, so that what is no HAR is told before
 // anything is printed.
 func (a *harArchive) probe() error {
-	r := har.NewReader(a.file)
+	r := har.NewReader(har.WithoutBodies(a.file))
 	r.Next()
 	if err := r.Err(); errors.Is(err, har.ErrNotHAR) {
 		return fmt.Errorf("open %q: neither a network log nor a HAR: %w", a.file.Name(), err)
@@ -89,12 +89,15 @@ func (a *harArchive) probe() error {
 	return nil
 }
 
-// each reads the bodies in any case: they stand in the middle of each entry.
-func (a *harArchive) each(f *har.Filter, _ bool, do func(*har.Entry) error) error {
+func (a *harArchive) each(f *har.Filter, bodies bool, do func(*har.Entry) error) error {
 	if _, err := a.file.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
-	r := har.NewReader(a.file)
+	in := io.Reader(a.file)
+	if !bodies {
+		in = har.WithoutBodies(in)
+	}
+	r := har.NewReader(in)
 	for r.Next() {
 		if !f.Keeps(r.Entry()) {
 			continue

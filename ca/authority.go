@@ -66,7 +66,12 @@ func (a *Authority) CertificatePath() string {
 	return filepath.Join(a.dir, certificateFile)
 }
 
-// CertificatePEM is that file's certificates in PEM: the issuing one first,
+// KeyPath is the private key's file, which is for its owner alone.
+func (a *Authority) KeyPath() string {
+	return filepath.Join(a.dir, keyFile)
+}
+
+// CertificatePEM is CertificatePath's certificates in PEM: the issuing one first,
 // then its chain, if it has one.
 func (a *Authority) CertificatePEM() []byte {
 	var b []byte

@@ -50,7 +50,10 @@ func Create(dir string) (*Authority, error) {
 	// The key's file holds the certificate too, so that the moment at which it
 	// gets its name is the moment at which the whole authority exists: a crash
 	// before ca.pem is written is mended by the next Load.
-	if err := place(keyPath, append(key, certificate...), 0o600); err != nil {
+	err = place(keyPath, append(key, certificate...), 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return nil, fmt.Errorf("create a certificate authority: %q: %w", keyPath, fs.ErrExist)
+	} else if err != nil {
 		return nil, fmt.Errorf("create a certificate authority: %w", err)
 	}
 	return Load(dir)

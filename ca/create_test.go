@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -74,6 +75,8 @@ func TestCreateNeverReplaces(t *testing.T) {
 			before := contents(t, dir)
 			if _, err := Create(dir); !errors.Is(err, fs.ErrExist) {
 				t.Errorf("error %v, want fs.ErrExist", err)
+			} else if !strings.Contains(err.Error(), filepath.Join(dir, "ca")) || strings.Contains(err.Error(), ".new-") {
+				t.Errorf("error %v, which does not name the file that is there", err)
 			}
 			if after := contents(t, dir); before != after {
 				t.Errorf("the folder held\n%s\nand now\n%s", before, after)

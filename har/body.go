@@ -55,8 +55,11 @@ func (d *decoder) payload(b *netlog.Body, codings []string, limit int64) payload
 			return p
 		}
 		p.note.Undecoded = err.Error()
-		if len(codings) > 1 {
+		if len(codings) > 1 && len(codings) <= maxCodings {
 			p.note.Undecoded = fmt.Sprintf("%s: %s", strings.Join(codings, ", "), err)
+		}
+		if len(p.note.Undecoded) > longestReason { // the names are the server's
+			p.note.Undecoded = p.note.Undecoded[:longestReason] + "…"
 		}
 	}
 	if int64(len(kept)) > limit {
@@ -68,6 +71,8 @@ func (d *decoder) payload(b *netlog.Body, codings []string, limit int64) payload
 	}
 	return p
 }
+
+const longestReason = 200
 
 func (p *payload) truncate(kept int) {
 	n := int64(kept)

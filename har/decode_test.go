@@ -301,6 +301,12 @@ func TestContent(t *testing.T) {
 		{name: "unknown coding", resp: ok("text/html", []byte("abc"), netlog.Header{Name: "content-encoding", Value: "gzip, dcb"}),
 			want: Content{Size: 3, MimeType: "text/html", Text: str("YWJj"), Encoding: "base64",
 				BodyNote: BodyNote{Undecoded: "gzip, dcb: dcb: unknown coding"}}},
+		{name: "many codings", resp: ok("text/html", []byte("abc"), netlog.Header{Name: "content-encoding", Value: strings.Repeat("gzip, ", 502)}),
+			want: Content{Size: 3, MimeType: "text/html", Text: str("YWJj"), Encoding: "base64",
+				BodyNote: BodyNote{Undecoded: "502 codings, more than 5"}}},
+		{name: "a long coding", resp: ok("text/html", []byte("abc"), netlog.Header{Name: "content-encoding", Value: strings.Repeat("x", 1000)}),
+			want: Content{Size: 3, MimeType: "text/html", Text: str("YWJj"), Encoding: "base64",
+				BodyNote: BodyNote{Undecoded: strings.Repeat("x", 200) + "…"}}},
 	}
 	for _, test := range tests {
 		e := one(t, get("https://a.example/"), test.resp)

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -133,8 +134,9 @@ func loadAuthority(dir string) (*ca.Authority, error) {
 	return a, nil
 }
 
-// needAuthority loads the folder's authority or makes it on first use.
-func needAuthority(flag string) (a *ca.Authority, created bool, err error) {
+// needAuthority loads the folder's authority or makes it on first use. A key that
+// others can read is told to stderr.
+func needAuthority(flag string, stderr io.Writer) (a *ca.Authority, created bool, err error) {
 	dir, err := authorityFolder(flag)
 	if err != nil {
 		return nil, false, err
@@ -142,6 +144,9 @@ func needAuthority(flag string) (a *ca.Authority, created bool, err error) {
 	a, created, err = ca.LoadOrCreate(dir)
 	if err != nil {
 		return nil, false, unusableAuthority(err)
+	}
+	if info, err := os.Stat(a.KeyPath()); err == nil && info.Mode()&0o077 != 0 {
+		warn(stderr, "others can read the authority's key %q, and so pass for any site to who trusts it: chmod 600 it", a.KeyPath())
 	}
 	return a, created, nil
 }

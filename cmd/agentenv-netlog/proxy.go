@@ -137,7 +137,7 @@ func runProxy(f proxyFlags, signals <-chan os.Signal, stderr io.Writer) error {
 	var authority *ca.Authority // none to stand in
 	if !f.standIn {
 		var created bool
-		if authority, created, err = needAuthority(f.caDir); err != nil {
+		if authority, created, err = needAuthority(f.caDir, stderr); err != nil {
 			return err
 		}
 		leaves, err := ca.NewLeaves(authority)

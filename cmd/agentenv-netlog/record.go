@@ -99,7 +99,7 @@ func runRecord(f recordFlags, argv []string, stdin io.Reader, stdout, stderr io.
 
 	command := exec.Command(argv[0])
 	command.Stdin, command.Stdout, command.Stderr = stdin, stdout, stderr
-	s, err := plan.start(folder, logPath, command, argv)
+	s, err := plan.start(folder, logPath, command, argv, stderr)
 	if err != nil {
 		return err
 	}
@@ -194,12 +194,12 @@ func sameName(a, b string) bool {
 }
 
 // start serves a proxy for command, and gives it its arguments and environment.
-func (p recordPlan) start(folder, log string, command *exec.Cmd, argv []string) (*session, error) {
+func (p recordPlan) start(folder, log string, command *exec.Cmd, argv []string, stderr io.Writer) (*session, error) {
 	l, err := listenLoopback()
 	if err != nil {
 		return nil, err
 	}
-	authority, _, err := needAuthority(p.caDir)
+	authority, _, err := needAuthority(p.caDir, stderr)
 	if err != nil {
 		l.Close()
 		return nil, err
@@ -242,6 +242,9 @@ func writeRecord(t target, logPath, output string, stderr io.Writer) error {
 			return nil
 		}
 		err = writeErr
+	}
+	if _, gone := os.Lstat(logPath); errors.Is(gone, fs.ErrNotExist) {
+		return failed(err, "something removed the log before the HAR was made of it; what was recorded is lost")
 	}
 	return failed(err, fmt.Sprintf("the log is kept; once there is room: %s har %s -o FILE", program, quote(logPath)))
 }

@@ -102,6 +102,13 @@ func TestPage(t *testing.T) {
 	defer server.Close()
 	p.get(server.URL+"/a'<script>?b=\"&c", nil)
 	p.get("http://"+p.address.String()+"/", nil) // refused
+	err := poll(func() bool {                    // what a browser has seen ends a little later
+		_, body := p.get("/", nil)
+		return strings.Contains(body, "0 requests, 0 tunnels") && strings.Contains(body, "own_address") && strings.Contains(body, "&lt;b&gt;")
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 
 	for _, at := range []string{"/", "http://netlog.internal/"} {
 		answer, body := p.get(at, nil)
@@ -237,31 +244,34 @@ func TestMetrics(t *testing.T) {
 
 	var body string
 	has := func(line string) bool { return strings.Contains("\n"+body, "\n"+metricsPrefix+line+"\n") }
-	err = poll(func() bool {
+	missing := ""
+	err = poll(func() bool { // what a browser has seen is counted a little later
 		_, body = p.get("/metrics", nil)
-		return has(`open{kind="tunnel"} 1`) && has(`exchanges_total{status="2xx",via="plain"} 2`)
+		missing = ""
+		for _, line := range []string{
+			`open{kind="tunnel"} 1`, `exchanges_total{status="2xx",via="plain"} 2`,
+			`open{kind="exchange"} 0`, `connections 2`, `exchanges_total{status="none",via="plain"} 2`,
+			`failures_total{code="refused",phase="connect"} 1`, `refusals_total{code="policy"} 1`, `exchange_duration_seconds_count 3`,
+			`log_lost_total 0`, `log_write_failures_total 0`, `log_stalled 0`, `log_lines_total 10`,
+		} {
+			if !has(line) {
+				missing += line + "\n"
+			}
+		}
+		for name, between := range map[string][2]float64{
+			"sent_bytes_total": {5000, 6000}, "received_bytes_total": {2000, 3000}, "log_written_bytes_total": {5000, 1e5}, "log_size_bytes": {5000, 1e5},
+		} {
+			var got float64
+			_, after, _ := strings.Cut(body, "\n"+metricsPrefix+name+" ")
+			fmt.Sscan(after, &got)
+			if got < between[0] || got > between[1] {
+				missing += fmt.Sprintf("%s between %g\n", name, between)
+			}
+		}
+		return missing == ""
 	})
 	if err != nil {
-		t.Fatalf("%v\n%s", err, body)
-	}
-	for _, line := range []string{
-		`open{kind="exchange"} 0`, `connections 2`, `exchanges_total{status="none",via="plain"} 2`,
-		`failures_total{code="refused",phase="connect"} 1`, `refusals_total{code="policy"} 1`, `exchange_duration_seconds_count 3`,
-		`log_lost_total 0`, `log_write_failures_total 0`, `log_stalled 0`, `log_lines_total 10`,
-	} {
-		if !has(line) {
-			t.Errorf("no %s in\n%s", line, body)
-		}
-	}
-	for name, between := range map[string][2]float64{
-		"sent_bytes_total": {5000, 6000}, "received_bytes_total": {2000, 3000}, "log_written_bytes_total": {5000, 1e5}, "log_size_bytes": {5000, 1e5},
-	} {
-		var got float64
-		_, after, _ := strings.Cut(body, "\n"+metricsPrefix+name+" ")
-		fmt.Sscan(after, &got)
-		if got < between[0] || got > between[1] {
-			t.Errorf("%s is %v", name, got)
-		}
+		t.Fatalf("%v: no %sin\n%s", err, missing, body)
 	}
 	for _, name := range []string{"go_goroutines", "process_resident_memory_bytes"} {
 		if !strings.Contains(body, "\n"+name+" ") {

@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"io"
 	"net"
+	"sync/atomic"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -38,12 +39,12 @@ func TestAcceptWaitsForItsConnectionsAndDialGoesToLoopback(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	handled := 0
+	var handled atomic.Int64
 	done := make(chan error, 1)
 	go func() {
 		done <- Accept(l, func(c net.Conn) {
 			io.WriteString(c, "hello")
-			handled++ // one connection at a time
+			handled.Add(1)
 		})
 	}()
 	_, port, _ := net.SplitHostPort(l.Addr().String())
@@ -61,7 +62,7 @@ func TestAcceptWaitsForItsConnectionsAndDialGoesToLoopback(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
-	if handled != 3 {
-		t.Errorf("%d connections were handled, not 3", handled)
+	if n := handled.Load(); n != 3 {
+		t.Errorf("%d connections were handled, not 3", n)
 	}
 }

@@ -1,0 +1,186 @@
+package proxy
+
+import (
+	"crypto/tls"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/agentenv/netlog/netlog"
+)
+
+// What other proxies had reported against them, and what no other test here
+// holds. Each names the report.
+
+// An IPv6 address goes to a parent in brackets, in a CONNECT, in its Host and in a
+// URL (mitmproxy/mitmproxy#8326).
+func TestParentIsAskedForAnIPv6Address(t *testing.T) {
+	var url string
+	w := newWorld(t, byParent(t, &url))
+	heads := make(chan string, 2)
+	url = w.origin(func(p *party) {
+		head := p.head()
+		heads <- head
+		if strings.HasPrefix(head, "CONNECT ") {
+			p.send("HTTP/1.1 403 No\r\n\r\n")
+			return
+		}
+		p.send(okEmpty)
+	})
+	b := w.connect("[2001:DB8:0::1]:25")
+	b.send("SSH-2.0-x\r\n")
+	b.rest()
+	if got, want := <-heads, "CONNECT [2001:db8::1]:25 HTTP/1.1\r\nHost: [2001:db8::1]:25\r\n\r\n"; got != want {
+		t.Errorf("the parent got\n%q, want\n%q", got, want)
+	}
+	if got := w.get("http://[2001:db8::1]:81/a"); got != "HTTP/1.1 200 OK" {
+		t.Error(got)
+	}
+	if got, want := <-heads, "GET http://[2001:db8::1]:81/a HTTP/1.1\r\nHost: [2001:db8::1]:81\r\n"; !strings.HasPrefix(got, want) {
+		t.Errorf("the parent got\n%q, want\n%q first", got, want)
+	}
+	w.want("", "tunnel tunnel [2001:db8::1]:25 failed connect refused", "exchange plain GET http://[2001:db8::1]:81/a 200")
+}
+
+// A parent's 2xx to a CONNECT has no body, whatever its fields say: what follows is
+// the server's (saucelabs/forwarder, commits 5e109d50 and 871015ae; RFC 9110 §9.3.6).
+func TestParentsGrantHasNoBody(t *testing.T) {
+	for _, fields := range []string{"Content-Length: 5\r\n", "Transfer-Encoding: chunked\r\n", "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n"} {
+		t.Run(fields, func(t *testing.T) {
+			var url string
+			w := newWorld(t, byParent(t, &url))
+			url = w.origin(func(p *party) {
+				p.head()
+				p.send("HTTP/1.1 200 OK\r\n" + fields + "\r\n220 mail\r\n")
+				p.expect("QUIT\r\n")
+			})
+			b := w.connect("site.test:25")
+			b.expect("220 mail\r\n")
+			b.send("QUIT\r\n")
+			b.expectEnd()
+			b.Close()
+			w.waitFor(1)
+			if tn := w.want("", "tunnel tunnel site.test:25")[0].end.Tunnel; tn.Sent != 6 || tn.Received != 10 {
+				t.Errorf("tunnel: %+v", tn)
+			}
+		})
+	}
+}
+
+// A browser that names nobody in its ClientHello gets a certificate for the
+// CONNECT's name (elazarl/goproxy#231, #384, #459).
+func TestClientHelloWithoutAName(t *testing.T) {
+	w := newWorld(t, atHome)
+	_, port, _ := net.SplitHostPort(w.origin(answers(ok), "site.test"))
+	b := w.connect("site.test:" + port)
+	session := tls.Client(b.Conn, &tls.Config{InsecureSkipVerify: true}) // no ServerName: no SNI
+	if err := session.Handshake(); err != nil {
+		t.Fatal(err)
+	}
+	if err := verify(session.ConnectionState().PeerCertificates, "site.test", w.ca.pool); err != nil {
+		t.Error(err)
+	}
+	p := newParty(t, session)
+	p.send("GET / HTTP/1.1\r\nHost: site.test:" + port + "\r\n\r\n")
+	p.expect(okEmpty)
+	w.want(port, "exchange mitm GET https://site.test:ADDR/ 200")
+}
+
+// The policy is asked when the head is whole, as a Host that comes last can be
+// what it denies (mitmproxy/mitmproxy#6513).
+func TestPolicyIsAskedForTheHostOfAWholeHead(t *testing.T) {
+	w := newWorld(t, func(c *Config) { c.Policy = (&Rules{Deny: rules(t, "denied.test")}).Decide })
+	addr := w.origin(func(p *party) {
+		if s, _ := p.rest(); s != "" {
+			t.Errorf("the server got %q", s)
+		}
+	})
+	_, port, _ := net.SplitHostPort(addr)
+	b := w.connect(addr)
+	for _, piece := range []string{"GET / HTTP/1.1\r\n", "A: b\r\nHo", "st: denied", ".test:" + port, "\r\n", "\r\n"} {
+		b.send(piece)
+	}
+	if got := b.head(); !strings.HasPrefix(got, "HTTP/1.1 403 ") {
+		t.Errorf("answer: %q", got)
+	}
+	if ps := w.pairs(); len(ps) != 1 || ps[0].end.Refused == nil || ps[0].end.Refused.Code != netlog.RefusedPolicy {
+		t.Errorf("entries: %v", ps)
+	}
+}
+
+// Browsers never share a connection to a server: who is who may be the
+// connection's (NTLM), and nobody's answer may be another's
+// (mitmproxy/mitmproxy#7575).
+func TestBrowsersShareNoConnection(t *testing.T) {
+	w := newWorld(t, nil)
+	addr := w.origin(answers(ok))
+	first, second := w.browser(), w.browser()
+	for range 2 {
+		for _, b := range []*party{first, second} {
+			b.send("GET http://" + addr + "/ HTTP/1.1\r\nHost: " + addr + "\r\n\r\n")
+			b.expect(okEmpty)
+		}
+	}
+	ps := w.pairs()
+	for i, p := range ps {
+		if s := p.end.Server; s.Reused != (i >= 2) || s.Connection != ps[i%2].end.Server.Connection {
+			t.Errorf("entry %d: %+v", i, s)
+		}
+	}
+	if ps[0].end.Server.Connection == ps[1].end.Server.Connection {
+		t.Error("two browsers, one connection")
+	}
+}
+
+// A side that has ended does not hold the other for ever, in a tunnel or behind a
+// 101 (golang/go#35892, #75807, elazarl/goproxy#209).
+func TestHalfClosedAndSilent(t *testing.T) {
+	for name, c := range map[string]struct{ ask, grant string }{
+		"tunnel":  {"CONNECT ADDR HTTP/1.1\r\nHost: ADDR\r\n\r\n", established},
+		"upgrade": {"GET http://ADDR/ HTTP/1.1\r\nHost: ADDR\r\nConnection: upgrade\r\nUpgrade: echo\r\n\r\n", switching},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, func(c *Config) {
+				c.Policy = func(to Target) Decision {
+					if to.Scheme == "https" {
+						return Decision{Action: TunnelThrough}
+					}
+					return Decision{}
+				}
+				c.Timeouts.TunnelIdle = 50 * time.Millisecond
+			})
+			release := make(chan bool)
+			addr := w.origin(func(p *party) {
+				if name == "upgrade" {
+					p.head()
+					p.send(switching)
+				}
+				p.rest()
+				<-release // neither a word nor an end
+			})
+			b := w.browser()
+			b.send(strings.ReplaceAll(c.ask, "ADDR", addr))
+			b.expect(c.grant)
+			b.Conn.(*net.TCPConn).CloseWrite()
+			b.rest()
+			eventually(t, "no connection", func() bool { return w.proxy.Stats().Connections == 0 })
+			close(release)
+		})
+	}
+}
+
+// A server of a version of TLS that is no longer spoken is an entry that failed
+// (mitmproxy/mitmproxy#8294).
+func TestServerOfOldTLS(t *testing.T) {
+	w := newWorld(t, atHome)
+	leaf, err := w.ca.leaf("site.test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, port := w.secureOrigin(&tls.Config{Certificates: []tls.Certificate{*leaf}, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11}, answers(ok))
+	if got := w.visit(port); got != "HTTP/1.1 502 Bad Gateway" {
+		t.Error(got)
+	}
+	w.want(port, "exchange mitm GET https://site.test:ADDR/ failed server_tls bad_answer")
+}

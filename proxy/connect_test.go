@@ -721,3 +721,27 @@ func TestTunnelThatTheServerResets(t *testing.T) {
 		})
 	}
 }
+
+// A name that is denied only when an address's first Host tells it stands in its entry.
+func TestDeniedNameOfAnAddress(t *testing.T) {
+	w := newWorld(t, func(c *Config) {
+		c.Policy = func(target Target) Decision {
+			if target.Host == "denied.test" {
+				return Decision{Action: Refuse}
+			}
+			return Decision{}
+		}
+	})
+	addr := w.origin(func(p *party) {
+		if got, _ := p.rest(); got != "" {
+			t.Errorf("the server got %q", got)
+		}
+	})
+	_, port, _ := net.SplitHostPort(addr)
+	b := w.connect(addr)
+	b.send("GET /x HTTP/1.1\r\nHost: denied.test:" + port + "\r\n\r\n")
+	if got := b.head(); !strings.HasPrefix(got, "HTTP/1.1 403 ") {
+		t.Errorf("answer: %q", got)
+	}
+	w.want(port, "exchange plain GET http://denied.test:ADDR/x refused policy 403")
+}

@@ -172,10 +172,10 @@ func (c *client) admits(o *origin, r *wire.Request, t wire.Target) *failure {
 // name in its first Host field, when the policy allows that name too.
 func (c *client) rename(o *origin, host string) *failure {
 	d := c.p.decide(Target{Host: host, Port: o.port, Scheme: o.scheme})
+	o.host, o.verify, o.named = host, host, true // also of a refusal: its entry says what was asked for
 	if d.Action == Refuse {
 		return forbidden(d)
 	}
-	o.host, o.verify, o.named = host, host, true
 	if d.Action == RouteTo && d.Route != nil {
 		if err := o.routeTo(d.Route); err != nil {
 			return failed(netlog.PhaseProxy, netlog.CodeInternal, err.Error())

@@ -12,13 +12,6 @@ import (
 // typical is an exchange as a browser makes most of them: some twenty header
 // fields and 4 KiB of JSON, of which gzip leaves a part.
 func typical(i int) (*netlog.Request, *netlog.Response) {
-	h := func(pairs ...string) []netlog.Header {
-		var list []netlog.Header
-		for i := 0; i < len(pairs); i += 2 {
-			list = append(list, netlog.Header{Name: pairs[i], Value: pairs[i+1]})
-		}
-		return list
-	}
 	req := &netlog.Request{
 		Method: "GET", URL: fmt.Sprintf("https://shop.example/api/items?page=%d&sort=price", i), Version: "HTTP/1.1", HeaderBytes: 612,
 		Headers: h("Host", "shop.example", "Connection", "keep-alive", "sec-ch-ua-platform", `"Linux"`,

@@ -19,13 +19,6 @@ import (
 func every(f *fixture) {
 	yes := true
 	notBefore := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	h := func(pairs ...string) []netlog.Header {
-		var list []netlog.Header
-		for i := 0; i < len(pairs); i += 2 {
-			list = append(list, netlog.Header{Name: pairs[i], Value: pairs[i+1]})
-		}
-		return list
-	}
 	page := []byte("<!doctype html><title>Shop</title><p>žluť 🦊</p>")
 
 	// A document over a new connection, gzip, cookies, a 103 before it.
@@ -135,6 +128,22 @@ func every(f *fixture) {
 	id = f.open(&netlog.Open{Via: netlog.ViaStandIn, Request: &netlog.Request{Method: "POST", URL: "http://plain.example/form", Version: "HTTP/1.1", HeaderBytes: 200}})
 	f.end(id, &netlog.End{Response: &netlog.Response{Status: 200, Reason: "OK", Version: "HTTP/1.1"}, Tunnel: &netlog.Tunnel{Sent: 400, Received: 9000}, Timings: netlog.NoTimings(10)})
 
+	// HTTP/2: a gRPC call, and a WebSocket by an extended CONNECT.
+	f.exchange(&netlog.Request{
+		Method: "POST", URL: "https://api.example/shop.Cart/Add", Version: "HTTP/2", HeaderBytes: 120,
+		Headers: h("content-type", "application/grpc", "te", "trailers"),
+		Pseudo:  h(":method", "POST", ":scheme", "https", ":authority", "api.example", ":path", "/shop.Cart/Add"),
+		Body:    kept(grpcFrame(0, "\x08\x01")),
+	}, &netlog.Response{Status: 200, Version: "HTTP/2", HeaderBytes: 40, Pseudo: h(":status", "200"), Headers: h("content-type", "application/grpc"),
+		Body: kept(grpcFrame(1, "zipped")), Trailers: h("grpc-status", "0")})
+	id = f.open(&netlog.Open{Request: &netlog.Request{
+		Method: "CONNECT", URL: "https://shop.example/chat2", Version: "HTTP/2",
+		Pseudo: h(":method", "CONNECT", ":protocol", "websocket", ":scheme", "https", ":authority", "shop.example", ":path", "/chat2"),
+	}})
+	f.message(id, &netlog.Message{Dir: "send", Opcode: 1, Size: &size, WireSize: 5, Frames: 1, Text: &text})
+	f.end(id, &netlog.End{Response: &netlog.Response{Status: 200, Version: "HTTP/2", Pseudo: h(":status", "200"), Complete: true},
+		WebSocket: &netlog.WebSocket{Sent: netlog.Frames{Messages: 1, Bytes: 5, Frames: 1}}, Timings: netlog.NoTimings(20)})
+
 	// A refused request, one that failed, one that broke off, one that is no HTTP.
 	id = f.open(&netlog.Open{Via: netlog.ViaPlain, Request: &netlog.Request{Method: "GET", URL: "h.example", Version: "HTTP/1.1"}})
 	f.end(id, &netlog.End{Refused: &netlog.Refused{Code: netlog.RefusedBadRequest, Status: 400}, Timings: netlog.NoTimings(10)})
@@ -179,7 +188,7 @@ func TestGolden(t *testing.T) {
 	for _, fault := range faults(out.Bytes()) {
 		t.Error(fault)
 	}
-	want := Stats{Lines: f.n, Entries: 29, Open: 4, Failed: 6, Refused: 2, Truncated: 1, Undecoded: 1}
+	want := Stats{Lines: f.n, Entries: 31, Open: 4, Failed: 6, Refused: 2, Truncated: 1, Undecoded: 1}
 	if stats != want {
 		t.Errorf("got %+v, want %+v", stats, want)
 	}
@@ -249,6 +258,7 @@ func TestEntries(t *testing.T) {
 		"https://shop.example/streaming": 200,
 		"wss://shop.example/chat":        101,
 		"wss://shop.example/live":        101,
+		"wss://shop.example/chat2":       200,
 	}
 	for url, status := range statuses {
 		if e := byURL[url]; e == nil || e.Response.Status != status {
@@ -309,6 +319,10 @@ func TestEntries(t *testing.T) {
 	if len(chat.WebSocketMessages) != 3 || chat.WebSocketMessages[0].Data != "hello" || chat.WebSocketMessages[1].Data != "AAEC/v8=" ||
 		chat.WebSocketMessages[2].Encoding != "base64" || chat.WebSocketClose.By != "client" {
 		t.Errorf("the socket: %+v", chat.WebSocketMessages)
+	}
+	if over2 := byURL["wss://shop.example/chat2"]; over2.Request.Method != "CONNECT" || over2.ResourceType != "websocket" || over2.Request.HeadersSize != -1 ||
+		len(over2.Request.PseudoHeaders) != 5 || len(over2.WebSocketMessages) != 1 || over2.Response.Content.Text != nil || over2.Response.BodySize != 0 {
+		t.Errorf("the socket over HTTP/2: %+v", over2)
 	}
 	if live := byURL["wss://shop.example/live"]; !live.Open || len(live.WebSocketMessages) != 1 || live.Time != 0 {
 		t.Errorf("the open socket: %+v", live)

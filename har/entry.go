@@ -63,7 +63,7 @@ func (b *builder) entry(p process, r *record) *Entry {
 	}
 	response := r.response()
 	webSocket := end.WebSocket != nil || wantsWebSocket(o.Request)
-	b.request(p, r, webSocket, &e.Request)
+	b.request(p, r, webSocket, e)
 	b.response(p, r, response, e)
 	b.outcome(r, response, e)
 

@@ -264,11 +264,11 @@ func TestNoBodies(t *testing.T) {
 		t.Fatalf("%d entries, want %d", len(without), len(with))
 	}
 	for i, e := range without {
-		if e.Request.PostData != nil || e.Response.Content.Text != nil || e.WebSocketMessages != nil || e.EventSourceMessages != nil {
+		if e.Request.PostData != nil || e.Response.Content.Text != nil || e.WebSocketMessages != nil || e.EventSourceMessages != nil || e.GRPCMessages != nil {
 			t.Errorf("entry %d has a body", e.ID)
 		}
 		for _, e := range []*Entry{e, with[i]} {
-			e.Request.PostData, e.WebSocketMessages, e.EventSourceMessages = nil, nil, nil
+			e.Request.PostData, e.WebSocketMessages, e.EventSourceMessages, e.GRPCMessages = nil, nil, nil, nil
 			c := &e.Response.Content
 			*c = Content{MimeType: c.MimeType, BodyNote: BodyNote{SHA256: c.SHA256}}
 		}

@@ -21,8 +21,11 @@ type fixture struct {
 	now time.Time
 }
 
+// time0 is when a fixture begins.
+var time0 = time.Date(2026, 3, 4, 5, 6, 7, 89012000, time.UTC)
+
 func newFixture(t testing.TB) *fixture {
-	f := &fixture{t: t, now: time.Date(2026, 3, 4, 5, 6, 7, 89012000, time.UTC)}
+	f := &fixture{t: t, now: time0}
 	f.start(netlog.Limits{RequestBody: 10 << 20, ResponseBody: 1 << 20, Types: "text"})
 	return f
 }
@@ -147,6 +150,15 @@ func one(t testing.TB, req *netlog.Request, resp *netlog.Response) Entry {
 		t.Fatalf("got %d entries, want 1", len(log.Entries))
 	}
 	return log.Entries[0]
+}
+
+// h is a list of header fields, of names and values in turn.
+func h(pairs ...string) []netlog.Header {
+	var list []netlog.Header
+	for i := 0; i < len(pairs); i += 2 {
+		list = append(list, netlog.Header{Name: pairs[i], Value: pairs[i+1]})
+	}
+	return list
 }
 
 func get(url string) *netlog.Request {

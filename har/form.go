@@ -11,6 +11,9 @@ import (
 func query(raw string) []Param {
 	var list []Param
 	for pair := range strings.SplitSeq(raw, "&") {
+		if len(list) == maxParts {
+			break
+		}
 		if pair == "" {
 			continue
 		}
@@ -74,7 +77,7 @@ func multipartParams(body []byte, boundary string) []Param {
 	var list []Param
 	delimiter := []byte("--" + boundary)
 	_, rest, found := cutDelimiter(body, delimiter)
-	for found && !bytes.HasPrefix(rest, []byte("--")) {
+	for found && !bytes.HasPrefix(rest, []byte("--")) && len(list) < maxParts {
 		var part []byte
 		if _, after, ok := bytes.Cut(rest, []byte("\n")); ok {
 			rest = after // past what stands on the delimiter's line
@@ -137,15 +140,21 @@ func partParam(part []byte) (Param, bool) {
 	}
 }
 
-// extendedValue decodes RFC 8187's charset'language'value when it is UTF-8.
+// extendedValue decodes RFC 8187's charset'language'value; "" when it is none.
 func extendedValue(v string) string {
 	charset, rest, _ := strings.Cut(v, "'")
 	_, value, ok := strings.Cut(rest, "'")
-	if !ok || !strings.EqualFold(charset, "UTF-8") {
+	if !ok {
 		return ""
 	}
-	if value = unescape(value, false); !utf8.ValidString(value) {
+	value = unescape(value, false)
+	switch name := charsetName(strings.ToLower(charset)); {
+	case name == "":
 		return ""
+	case name == "utf-8" && utf8.ValidString(value):
+		return value
+	default:
+		text, _ := transcode([]byte(value), name)
+		return text
 	}
-	return value
 }

@@ -46,6 +46,14 @@ func TestMultipart(t *testing.T) {
 	if diff := jsonDiff(formParams([]byte(bare), "multipart/form-data; boundary=b"), []Param{{Name: "a", Value: "1"}}); diff != "" {
 		t.Error(diff)
 	}
+	for value, want := range map[string]string{
+		"utf-8''na%C3%AFve+.png": "naïve+.png", "ISO-8859-1'en'caf%E9": "café", "Shift_JIS''%93%FA": "日", // RFC 8187 and its forerunner
+		"utf-8''%ff": "", "nonsense''x": "", "UTF-8'x": "", "": "",
+	} {
+		if got := extendedValue(value); got != want {
+			t.Errorf("%s: got %q, want %q", value, got, want)
+		}
+	}
 	if got := formParams([]byte(bare), "multipart/form-data"); got != nil {
 		t.Errorf("without a boundary: %q", got)
 	}

@@ -8,7 +8,8 @@ import (
 	"github.com/agentenv/netlog/netlog"
 )
 
-func (b *builder) request(p process, r *record, webSocket bool, out *Request) {
+func (b *builder) request(p process, r *record, webSocket bool, e *Entry) {
+	out := &e.Request
 	req := r.open.Request
 	if req == nil {
 		req = &netlog.Request{}
@@ -46,11 +47,11 @@ func (b *builder) request(p process, r *record, webSocket bool, out *Request) {
 		out.BodySize = -1
 	}
 	if out.BodySize > 0 && !b.noBodies {
-		out.PostData = b.postData(p, req.Headers, body)
+		b.postData(p, req.Headers, body, e)
 	}
 }
 
-func (b *builder) postData(p process, list []netlog.Header, body *netlog.Body) *PostData {
+func (b *builder) postData(p process, list []netlog.Header, body *netlog.Body, e *Entry) {
 	contentType := header(list, "Content-Type")
 	got := b.decoder.payload(body, codings(list), b.limit(p.limits.RequestBody, defaultRequestBody))
 	out := &PostData{MimeType: plainMedia(contentType), Text: string(got.bytes), BodyNote: got.note}
@@ -61,8 +62,9 @@ func (b *builder) postData(p process, list []netlog.Header, body *netlog.Body) *
 	}
 	if got.note.Undecoded == "" {
 		out.Params = formParams(got.bytes, contentType)
+		e.GRPCMessages = grpcMessages(got.bytes, contentType, "send")
 	}
-	return out
+	e.Request.PostData = out
 }
 
 // headers copies field lines; one whose value is not UTF-8 keeps its bytes too.

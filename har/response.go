@@ -61,9 +61,13 @@ func (b *builder) response(p process, r *record, answer *netlog.Response, e *Ent
 	}
 	got := b.decoder.payload(body, codings(answer.Headers), b.limit(p.limits.ResponseBody, defaultResponseBody))
 	out.Content = got.content(contentType, out.BodySize)
-	if got.kept && got.note.Undecoded == "" && parseMedia(contentType).typ == "text/event-stream" {
+	if !got.kept || got.note.Undecoded != "" {
+		return
+	}
+	if parseMedia(contentType).typ == "text/event-stream" {
 		e.EventSourceMessages = eventMessages(got.bytes, body.Chunks, got.marks, r.open.Time)
 	}
+	e.GRPCMessages = append(e.GRPCMessages, grpcMessages(got.bytes, contentType, "receive")...)
 }
 
 // hasBody says whether an answer could have one (RFC 9110 §6.4.1).

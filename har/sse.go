@@ -17,7 +17,7 @@ func eventMessages(body []byte, chunks []netlog.Chunk, marks []int, began time.T
 	var data []string
 	event, id := "", ""
 	rest := bytes.TrimPrefix(body, []byte("\xef\xbb\xbf"))
-	for len(rest) > 0 {
+	for len(rest) > 0 && len(list) < maxParts {
 		line, after, whole := cutLine(rest)
 		if !whole {
 			break // an event that was not ended is none

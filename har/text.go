@@ -21,22 +21,15 @@ func contentText(b []byte, contentType string, cut bool) (text, encoding, charse
 	}
 	valid := utf8.Valid(b) && (isText(media.typ) || printable(b))
 	name := declaredCharset(whole, media)
-	switch name {
-	case "utf-16le", "utf-16be":
-		// Many a server says UTF-16 and sends UTF-8, which has no NUL; UTF-16 has
-		// one in each ASCII character.
-		if valid && bytes.IndexByte(b, 0) < 0 {
-			name = ""
-		}
-	case "iso-2022-jp": // its bytes are ASCII's, so that being UTF-8 says nothing
-	default:
-		if valid {
-			name = ""
-		}
+	if valid && !belied(b, name, media.typ) {
+		name = ""
 	}
-	if name != "" && name != "utf-8" {
-		if text, ok := transcode(whole, name); ok {
+	for tail := 0; name != "" && name != "utf-8" && tail < utf8.UTFMax && tail <= len(whole); tail++ {
+		if text, ok := transcode(whole[:len(whole)-tail], name); ok {
 			return text, "", name
+		}
+		if !cut { // else the end may be a part of a character
+			break
 		}
 	}
 	if valid {
@@ -45,12 +38,26 @@ func contentText(b []byte, contentType string, cut bool) (text, encoding, charse
 	return base64.StdEncoding.EncodeToString(whole), "base64", ""
 }
 
+// belied says whether b, though it is valid UTF-8, may be in charset name all
+// the same.
+func belied(b []byte, name, typ string) bool {
+	switch name {
+	case "utf-16le", "utf-16be":
+		// Many a server says UTF-16 and sends UTF-8, which has no NUL; UTF-16 has
+		// one in each ASCII character.
+		return bytes.IndexByte(b, 0) >= 0
+	case "iso-2022-jp":
+		// Its bytes are ASCII's, so that being UTF-8 says nothing. JSON is UTF-8
+		// whatever its label says (RFC 8259 §8.1).
+		return !isJSON(typ)
+	}
+	return false
+}
+
 // declaredCharset is the charset of a body by its byte order mark, its type's
 // parameter or its own word, in this order; "" where none has a say.
 func declaredCharset(b []byte, m media) string {
-	// JSON is UTF-8 whatever its label says (RFC 8259 §8.1), and of a type that is
-	// no text the bytes count.
-	if isJSON(m.typ) || !isText(m.typ) {
+	if !isText(m.typ) { // then the bytes count
 		return ""
 	}
 	label := strings.ToLower(m.param("charset"))

@@ -30,8 +30,10 @@ func TestContentText(t *testing.T) {
 		{name: "a script in UTF-16", in: "\xff\xfea\x00", contentType: "application/javascript", text: "\ufeffa", chars: "utf-16le"},
 		{name: "JSON labelled UTF-16", in: `{"price":1000}`, contentType: "application/json; charset=utf-16", text: `{"price":1000}`},
 		{name: "JSON labelled ISO-2022-JP", in: `{"a":"\u001b"}`, contentType: "application/json; charset=iso-2022-jp", text: `{"a":"\u001b"}`},
-		{name: "JSON in UTF-16", in: "\xff\xfe{\x00}\x00", contentType: "application/json", text: in64("\xff\xfe{\x00}\x00"), encoding: "base64"},
-		{name: "JSON in Latin-1", in: "\"caf\xe9\"", contentType: "application/problem+json; charset=iso-8859-1", text: in64("\"caf\xe9\""), encoding: "base64"},
+		{name: "JSON in UTF-16", in: "\xff\xfe{\x00}\x00", contentType: "application/json", text: "\ufeff{}", chars: "utf-16le"},
+		{name: "JSON in UTF-16 by label", in: "{\x00}\x00", contentType: "application/json; charset=utf-16", text: "{}", chars: "utf-16le"},
+		{name: "JSON in Latin-1", in: "\"caf\xe9\"", contentType: "application/problem+json; charset=iso-8859-1", text: "\"café\"", chars: "windows-1252"},
+		{name: "JSON in Latin-1 without a word", in: "\"caf\xe9\"", contentType: "application/json", text: in64("\"caf\xe9\""), encoding: "base64"},
 		{name: "bytes that begin with a mark", in: "\xff\xfea\x00", contentType: "application/octet-stream", text: in64("\xff\xfea\x00"), encoding: "base64"},
 		{name: "a mark of no type", in: "\xfe\xff\x00a", text: in64("\xfe\xff\x00a"), encoding: "base64"},
 		{name: "a film labelled UTF-16", in: "\x00\x00\x00\x18ftyp", contentType: "video/mp4; charset=utf-16", text: in64("\x00\x00\x00\x18ftyp"), encoding: "base64"},
@@ -45,6 +47,9 @@ func TestContentText(t *testing.T) {
 			text: `<META http-equiv=content-type content="text/html; charset=windows-1251">я`, chars: "windows-1251"},
 		{name: "cut inside a character", in: "abc\xf0\x9f\xa6", contentType: "text/plain", cut: true, text: "abc"},
 		{name: "broken off inside a character", in: "abc\xf0\x9f\xa6", contentType: "text/plain", text: in64("abc\xf0\x9f\xa6"), encoding: "base64"},
+		{name: "cut inside a character of Shift_JIS", in: "\x93\xfa\x96", contentType: "text/html;charset=Shift_JIS", cut: true, text: "日", chars: "shift_jis"},
+		{name: "cut inside a character of UTF-16", in: "\xff\xfea\x00b", contentType: "text/plain", cut: true, text: "\ufeffa", chars: "utf-16le"},
+		{name: "cut, and not in its charset", in: "\x81\xff\xff\xff\xff", contentType: "text/plain;charset=shift_jis", cut: true, text: in64("\x81\xff\xff\xff\xff"), encoding: "base64"},
 		{name: "cut, and not UTF-8", in: "\xffabc", contentType: "text/plain", cut: true, text: in64("\xffabc"), encoding: "base64"},
 	}
 	for _, test := range tests {

@@ -82,6 +82,7 @@ type Entry struct {
 	WebSocketMessages   []WebSocketMessage   `json:"_webSocketMessages,omitempty"`
 	WebSocketClose      *WebSocketClose      `json:"_webSocketClose,omitempty"`
 	EventSourceMessages []EventSourceMessage `json:"_eventSourceMessages,omitempty"`
+	GRPCMessages        []GRPCMessage        `json:"_grpcMessages,omitempty"`
 }
 
 // Cache is always empty: a proxy does not see the browser's.
@@ -296,4 +297,15 @@ type EventSourceMessage struct {
 	EventName string  `json:"eventName"`
 	EventID   string  `json:"eventId"`
 	Data      string  `json:"data"`
+}
+
+// GRPCMessage is one message of a gRPC or gRPC-Web body: those sent, then those
+// received.
+type GRPCMessage struct {
+	Type       string `json:"type"`                 // "send" or "receive"
+	Compressed bool   `json:"compressed,omitempty"` // by what the field grpc-encoding names
+	Trailers   bool   `json:"trailers,omitempty"`   // gRPC-Web's trailers, as lines of text
+	Size       int64  `json:"size"`                 // bytes that it says it has
+	Data       string `json:"data"`                 // base64 of it, as it came
+	Truncated  bool   `json:"truncated,omitempty"`  // Data is not the whole message
 }

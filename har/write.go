@@ -50,6 +50,7 @@ func (e *encoder) entry(v *Entry) {
 		e.webSocketMessages(v.WebSocketMessages)
 		e.webSocketClose("_webSocketClose", v.WebSocketClose)
 		e.eventSourceMessages(v.EventSourceMessages)
+		e.grpcMessages(v.GRPCMessages)
 	})
 }
 
@@ -293,6 +294,23 @@ func (e *encoder) eventSourceMessages(list []EventSourceMessage) {
 			e.string("eventName", m.EventName)
 			e.string("eventId", m.EventID)
 			e.string("data", m.Data)
+		})
+	})
+}
+
+func (e *encoder) grpcMessages(list []GRPCMessage) {
+	if len(list) == 0 {
+		return
+	}
+	e.array("_grpcMessages", len(list), func(i int) {
+		m := &list[i]
+		e.object("", func() {
+			e.string("type", m.Type)
+			e.boolIf("compressed", m.Compressed)
+			e.boolIf("trailers", m.Trailers)
+			e.int("size", m.Size)
+			e.string("data", m.Data)
+			e.boolIf("truncated", m.Truncated)
 		})
 	})
 }

@@ -362,4 +362,29 @@ func (p *entryPrinter) messages(e *har.Entry) {
 	if c := e.WebSocketClose; c != nil {
 		p.text("closed " + printable(named("by", c.By)) + " " + strconv.Itoa(c.Code) + " " + printable(c.Reason) + "\n")
 	}
+	p.grpcMessages(e.GRPCMessages)
+}
+
+func (p *entryPrinter) grpcMessages(list []har.GRPCMessage) {
+	if len(list) > 0 {
+		p.title("gRPC messages")
+	}
+	for _, m := range list {
+		mark, c := "<", green
+		if m.Type == "send" {
+			mark, c = ">", blue
+		}
+		line := fmt.Sprintf("%d B", m.Size)
+		if m.Compressed {
+			line += ", compressed"
+		}
+		if m.Trailers {
+			line += ", trailers"
+		}
+		p.text(p.paint(c, mark) + " " + line + "\n")
+		p.base64(m.Data)
+		if m.Truncated {
+			p.remark("only the beginning")
+		}
+	}
 }

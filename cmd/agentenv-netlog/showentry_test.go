@@ -85,6 +85,15 @@ func TestShowEntry(t *testing.T) {
 			ID: 18, Timings: none, Unparsed: true, Request: har.Request{Method: "GET", URL: "https://h.example/raw"},
 			Response: har.Response{Status: 0, BodySize: 3, Content: har.Content{Size: 3, MimeType: "x-unknown", Text: text("AP8B"), Encoding: "base64"}},
 		},
+		{
+			ID: 20, Timings: none, Request: har.Request{Method: "POST", URL: "https://h.example/shop.Cart/Add", HTTPVersion: "HTTP/2", PseudoHeaders: []har.Header{{Name: ":path", Value: "/shop.Cart/Add"}}},
+			Response: har.Response{Status: 200, HTTPVersion: "HTTP/2", Trailers: []har.Header{{Name: "grpc-status", Value: "0"}}},
+			GRPCMessages: []har.GRPCMessage{
+				{Type: "send", Size: 2, Data: "CAE="},
+				{Type: "receive", Compressed: true, Size: 9, Data: "emlwcGVk", Truncated: true},
+				{Type: "receive", Trailers: true, Size: 15, Data: base64.StdEncoding.EncodeToString([]byte("grpc-status:0\r\n"))},
+			},
+		},
 	}
 	var out bytes.Buffer
 	for _, e := range entries {

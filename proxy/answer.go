@@ -131,6 +131,7 @@ func (u *upstream) badHead(ex *exchange, err error) bool {
 
 // informational relays and records a 1xx, which an HTTP/1.0 client does not get.
 func (u *upstream) informational(ex *exchange) bool {
+	ex.rewriteAnswer(&u.answer)
 	ex.informational = append(ex.informational, netlog.Informational{Status: u.answer.Status, Headers: u.c.p.headers(u.answer.Fields)})
 	if ex.oldHTTP {
 		return true
@@ -140,6 +141,25 @@ func (u *upstream) informational(ex *exchange) bool {
 		return u.conclude(ex, u.browserGone(ex), false)
 	}
 	return true
+}
+
+// rewriteAnswer is the route's part of an answer's head.
+func (ex *exchange) rewriteAnswer(a *wire.Answer) {
+	if route := ex.origin.route; route != nil && route.Answer != nil {
+		route.Answer(a, ex.c.visit(ex.origin))
+	}
+}
+
+// headBytes is the size of an answer's head as the browser gets it.
+func (ex *exchange) headBytes(a *wire.Answer) int64 {
+	if ex.origin.route == nil {
+		return int64(len(a.Raw))
+	}
+	n := len(a.Line) + len("\r\n")
+	for i := range a.Fields {
+		n += len(a.Fields[i].Line)
+	}
+	return int64(n)
 }
 
 // final relays the answer proper.
@@ -155,13 +175,12 @@ func (u *upstream) final(ex *exchange) bool {
 	if a.Status == http.StatusSwitchingProtocols && !ex.upgrade {
 		return u.fail(ex, failed(netlog.PhaseWait, netlog.CodeBadAnswer, "the server switched protocols without being asked to"))
 	}
-	if route := ex.origin.route; route != nil && route.Answer != nil {
-		route.Answer(a)
-	}
+	ex.rewriteAnswer(a)
 	if u.c.p.StandIn {
 		ex.response = bareAnswer(a)
 	} else {
 		ex.response = u.c.p.response(a)
+		ex.response.HeaderBytes = ex.headBytes(a)
 		ex.response.Informational = ex.informational
 	}
 	if a.Status == http.StatusSwitchingProtocols {
@@ -311,7 +330,7 @@ func (u *upstream) browserGone(ex *exchange) *failure {
 func (u *upstream) fail(ex *exchange, f *failure) bool {
 	u.giveUp(ex)
 	if wanted(f) {
-		u.c.write(page(ex.method == http.MethodHead, f, ex.origin.route != nil))
+		u.c.write(page(ex.method == http.MethodHead, f, ex.isSites()))
 	}
 	return u.conclude(ex, f, false)
 }

@@ -36,6 +36,7 @@ type client struct {
 	br   *bufio.Reader // reads conn
 	tls  *netlog.TLS   // of the session
 
+	direct      string      // the scheme of a connection as to the server itself; "": as to a proxy
 	origin      *origin     // of every request on it, inside a CONNECT
 	first       *early      // the connection for its first request, when it was made with the CONNECT
 	forbid      *failure    // what each of its requests is told
@@ -77,7 +78,11 @@ func (c *client) run() {
 	defer c.tcp.Close()
 	defer c.cancel(nil)
 	defer c.recovered("serving a browser")
-	c.serve()
+	if c.direct == "https" {
+		c.directTLS()
+	} else {
+		c.serve()
+	}
 	c.conn.Close()
 }
 
@@ -202,7 +207,7 @@ func (c *client) refuseHead(err error) {
 	if c.target, err = wire.ParseTarget(c.req.Method, c.req.Target); err != nil {
 		c.target = wire.Target{}
 	}
-	if c.target.Form == wire.AuthorityForm && c.origin == nil {
+	if c.target.Form == wire.AuthorityForm && c.origin == nil && c.direct == "" {
 		c.denyTunnel(c.newTunnel(hostPort(c.target.Host, c.target.Port), c.p.way(netlog.ViaTunnel), c.p.now()), f)
 		return
 	}
@@ -238,7 +243,7 @@ func (c *client) handle(at time.Time) bool {
 		err = errors.New("a user name in the URL of a request inside a CONNECT")
 	}
 	own := err == nil && (t.Form == wire.OriginForm || t.Form == wire.AsteriskForm)
-	if c.origin == nil && !own && !c.authenticated() {
+	if c.origin == nil && c.direct == "" && !own && !c.authenticated() {
 		return c.challenge()
 	}
 	if err != nil {
@@ -247,6 +252,10 @@ func (c *client) handle(at time.Time) bool {
 	switch {
 	case c.origin != nil:
 		return c.handleInside(t, at)
+	case c.direct != "" && t.Form == wire.AuthorityForm:
+		return c.turnDown(c.newExchange(c.blame(), at), refusal(netlog.RefusedBadRequest, http.StatusBadRequest, "a CONNECT to a server that is no proxy"))
+	case c.direct != "":
+		return c.handleDirect(t, at)
 	case t.Form == wire.AuthorityForm:
 		c.connect(t, at)
 		return false
@@ -262,15 +271,16 @@ func (c *client) handleInside(t wire.Target, at time.Time) bool {
 		f := refusal(netlog.RefusedBadRequest, http.StatusBadRequest, "a CONNECT inside a CONNECT")
 		return c.turnDown(c.newExchange(c.origin, at), f)
 	}
-	if f := c.admits(c.origin, &c.req, t); f != nil {
-		return c.turnDown(c.newExchange(c.origin, at), f)
+	o := c.sibling(c.origin, t)
+	if f := c.admits(o, &c.req, t); f != nil {
+		return c.turnDown(c.newExchange(o, at), f)
 	}
 	if c.forbid != nil {
-		ex := c.newExchange(c.origin, at)
+		ex := c.newExchange(o, at)
 		ex.server.Address = c.forbidAt
 		return c.turnDown(ex, c.forbid)
 	}
-	return c.exchange(c.newExchange(c.origin, at), wire.ForwardOptions{})
+	return c.exchange(c.newExchange(o, at), wire.ForwardOptions{})
 }
 
 // handlePlain serves an http:// request.
@@ -319,7 +329,7 @@ func (c *client) turnDown(ex *exchange, f *failure) bool {
 	}
 	ex.drain()
 	ex.finish(f)
-	c.write(page(ex.method == http.MethodHead, f, ex.origin.route != nil))
+	c.write(page(ex.method == http.MethodHead, f, ex.isSites()))
 	c.linger()
 	return false
 }

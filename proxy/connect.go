@@ -118,7 +118,7 @@ type early struct {
 // server that speaks before the browser does (ssh, smtp) wakes the browser's reader.
 func (c *client) dialEarly(target Target, d Decision) *early {
 	e := &early{c: c, to: hop{Target: target}, done: make(chan struct{})}
-	if d.Action == RouteTo && d.Route != nil {
+	if d.routes() {
 		if host, port, err := wire.SplitHostPort(d.Route.Address, routePort(d.Route)); err == nil {
 			e.to = hop{Target{Host: host, Port: port, Scheme: schemeOf(d.Route.TLS)}, true, nil}
 		}
@@ -167,6 +167,9 @@ func (e *early) settleFor(o *origin) (*dialled, error) {
 
 // drop closes the connection that nobody came to need.
 func (e *early) drop() {
+	if e == nil {
+		return
+	}
 	if d, err := e.settle(); err == nil {
 		d.conn.Close()
 	}

@@ -522,15 +522,16 @@ func TestRoute(t *testing.T) {
 			}
 			return Decision{Action: RouteTo, Route: &Route{
 				Site: "notes", Address: addr,
-				Request: func(r *wire.Request) {
+				Request: func(r *wire.Request, _ Visit) error {
 					r.Target = append([]byte("/website/notes"), r.Target...)
 					for i := range r.Fields {
 						if strings.EqualFold(string(r.Fields[i].Name), "host") {
 							r.Fields[i].Line = []byte("Host: gateway\r\n")
 						}
 					}
+					return nil
 				},
-				Answer: func(a *wire.Answer) {
+				Answer: func(a *wire.Answer, _ Visit) {
 					for i := range a.Fields {
 						if string(a.Fields[i].Name) == "Location" {
 							a.Fields[i].Value, a.Fields[i].Line = []byte("/a"), []byte("Location: /a\r\n")

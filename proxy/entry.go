@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"strings"
 	"sync"
 	"time"
 
@@ -15,6 +16,8 @@ const openWithin = 100 * time.Millisecond
 type entry struct {
 	p *Proxy
 
+	secret []string // the names of fields whose values stay out of the lines
+
 	mu     sync.Mutex
 	open   netlog.Open // complete but for the request's body and trailers
 	id     int64
@@ -22,6 +25,19 @@ type entry struct {
 	whole  bool // and has the request's body
 	ended  bool
 	timer  *time.Timer
+}
+
+// redact takes out the values of the fields whose names are secret.
+func (e *entry) redact(lists ...[]netlog.Header) {
+	for _, name := range e.secret {
+		for _, list := range lists {
+			for i := range list {
+				if strings.EqualFold(list[i].Name, name) {
+					list[i].Value = removed
+				}
+			}
+		}
+	}
 }
 
 // begin starts the time within which the open line is written.
@@ -45,6 +61,9 @@ func (e *entry) writeOpenLocked() {
 	}
 	e.opened = true
 	e.timer.Stop()
+	if r := e.open.Request; r != nil {
+		e.redact(r.Headers, r.Trailers)
+	}
 	e.id = e.p.Log.Open(&e.open)
 }
 
@@ -74,6 +93,7 @@ func (e *entry) answer(a *netlog.Answer) {
 	defer e.mu.Unlock()
 	if !e.ended {
 		e.writeOpenLocked()
+		e.redact(a.Response.Headers)
 		e.p.Log.Answer(e.id, a)
 	}
 }
@@ -96,6 +116,15 @@ func (e *entry) end(end *netlog.End) {
 	}
 	e.writeOpenLocked()
 	e.ended = true
+	if r := end.Request; r != nil {
+		e.redact(r.Trailers)
+	}
+	if r := end.Response; r != nil {
+		e.redact(r.Headers, r.Trailers)
+		for _, i := range r.Informational {
+			e.redact(i.Headers)
+		}
+	}
 	e.p.Log.End(e.id, end)
 	e.p.count(e.open.Kind, -1)
 	if e.p.Ended != nil {

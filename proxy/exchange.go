@@ -71,6 +71,9 @@ func (c *client) newExchange(o *origin, at time.Time) *exchange {
 		ex.switched = make(chan struct{})
 	}
 	ex.p = c.p
+	if o.route != nil {
+		ex.secret = o.route.Redact
+	}
 	url, target := c.url(o)
 	ex.open = netlog.Open{
 		Time: at, Kind: netlog.KindExchange, Via: o.via, Site: o.site(),

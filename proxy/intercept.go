@@ -46,7 +46,8 @@ func browserTLS(leaf func(string) (*tls.Certificate, error), keys io.Writer) *tl
 }
 
 // intercept decrypts what the browser sends and serves its requests, once the
-// server's own handshake is over: by it goes what the browser is offered.
+// server's own handshake is over: by it goes what the browser is offered. e is
+// nil where there is no server, and each request is told c.forbid.
 func (c *client) intercept(target Target, d Decision, e *early, at time.Time) {
 	pair := func(via netlog.Via) *tunnel { return c.newTunnel(hostPort(target.Host, target.Port), via, at) }
 	offered, err := c.clientHello()
@@ -71,7 +72,11 @@ func (c *client) intercept(target Target, d Decision, e *early, at time.Time) {
 		c.lateTunnel(t, e)
 		return
 	}
-	c.connectUp(o, e, offered.ALPN)
+	if e == nil { // and c.forbid says why
+		c.origin = o
+	} else {
+		c.connectUp(o, e, offered.ALPN)
+	}
 	if err := c.handshake(); err != nil {
 		f := handshakeFailure(c, err)
 		c.pin(err)
@@ -113,10 +118,7 @@ func (c *client) nameOf(o *origin, sni string, d Decision) (Decision, error) {
 		return d, refusalClosed(f.refused.Code, f.Reason)
 	}
 	o.host, o.verify = name, name
-	if d.Action == RouteTo && d.Route != nil {
-		return d, o.routeTo(d.Route)
-	}
-	return d, nil
+	return d, o.decided(d)
 }
 
 // refusalClosed is a refusal that the browser sees only as a closed connection.

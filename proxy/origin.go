@@ -27,9 +27,10 @@ type origin struct {
 	tls      bool   // speak TLS to the server
 	verify   string // the name that its certificate must have
 
-	via   netlog.Via
-	route *Route
-	asked *Parent // gets the requests, by their URLs
+	via      netlog.Via
+	route    *Route
+	redirect string  // the origin that its requests are sent to; "": they are served
+	asked    *Parent // gets the requests, by their URLs
 }
 
 func defaultPort(scheme string) uint16 {
@@ -47,12 +48,21 @@ func newOrigin(t Target, dialHost string, dialPort uint16, via netlog.Via, d Dec
 		tls: t.Scheme == "https", verify: t.Host,
 		via: via,
 	}
-	if d.Action == RouteTo && d.Route != nil {
-		if err := o.routeTo(d.Route); err != nil {
-			return nil, err
-		}
+	if err := o.decided(d); err != nil {
+		return nil, err
 	}
 	return o, nil
+}
+
+// decided gives the origin what the policy said of its name.
+func (o *origin) decided(d Decision) error {
+	if d.Action == Redirect && o.scheme == "http" {
+		o.redirect = d.To
+	}
+	if d.routes() {
+		return o.routeTo(d.Route)
+	}
+	return nil
 }
 
 // routeTo makes the origin be served from r.
@@ -89,6 +99,15 @@ func authority(host string, port uint16, scheme string) string {
 		host += ":" + strconv.Itoa(int(port))
 	}
 	return host
+}
+
+// visit is what a route's rewriting is told of a request for the origin.
+func (c *client) visit(o *origin) Visit {
+	addr, _, err := net.SplitHostPort(c.addr)
+	if err != nil {
+		addr = c.addr
+	}
+	return Visit{Scheme: o.scheme, Host: o.host, Authority: o.authority(), Client: addr}
 }
 
 func (o *origin) site() string {
@@ -176,10 +195,8 @@ func (c *client) rename(o *origin, host string) *failure {
 	if d.Action == Refuse {
 		return forbidden(d)
 	}
-	if d.Action == RouteTo && d.Route != nil {
-		if err := o.routeTo(d.Route); err != nil {
-			return failed(netlog.PhaseProxy, netlog.CodeInternal, err.Error())
-		}
+	if err := o.decided(d); err != nil {
+		return failed(netlog.PhaseProxy, netlog.CodeInternal, err.Error())
 	}
 	return nil
 }

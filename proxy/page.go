@@ -15,8 +15,8 @@ func page(head bool, f *failure, site bool) []byte {
 		mark, how = "refused", "The request was turned down."
 	}
 	name := "X-Agentenv-Proxy"
-	if site {
-		name = "X-Agentenv-Site-Proxy"
+	if site { // whoever checks that a site loads tells our answers from the site's by it
+		name, mark = "X-Agentenv-Site-Proxy", "failed"
 	}
 	text := http.StatusText(status)
 	body := fmt.Sprintf("<!doctype html>\n<title>%d %s</title>\n<h1>%s</h1>\n<p>agentenv-netlog: %s</p>\n",

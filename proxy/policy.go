@@ -59,13 +59,20 @@ const (
 	RouteTo                     // decrypt, and serve from Decision.Route
 	TunnelThrough               // relay undecrypted, record the connection
 	Refuse                      // answer 403, record the refusal
+	Redirect                    // send an http:// request to Decision.To; of a CONNECT it is RouteTo
 )
 
 // A Decision is what the policy says of a target. The zero value intercepts.
 type Decision struct {
 	Action Action
 	Reason string // why, for the log and the browser; used by Refuse and, in the log, TunnelThrough
-	Route  *Route // where to, for RouteTo
+	Route  *Route // where to, for RouteTo; for Redirect whose name it is
+	To     string // for Redirect: the origin, such as "https://notes.test", to ask instead
+}
+
+// routes tells whether the target is a site's name, served from Route.
+func (d Decision) routes() bool {
+	return (d.Action == RouteTo || d.Action == Redirect) && d.Route != nil
 }
 
 // A Route serves a name from another server: requests to the name go to
@@ -77,11 +84,22 @@ type Route struct {
 	Address string // host:port that is dialled
 	TLS     bool   // speak TLS to it, verified for Address's host
 
-	// Request rewrites the head that goes up, after the hop-by-hop fields were
-	// marked to be dropped; nil: as it came. It may set Target and Fields of r,
-	// which is a copy that the log does not see.
-	Request func(r *wire.Request)
-	// Answer rewrites the head that comes down, before it is logged and relayed;
-	// nil: as it came. It may set Fields of a.
-	Answer func(a *wire.Answer)
+	// Request rewrites the head that goes up; nil: as it came. It may set Target,
+	// which has the path's form, and Fields of r, which is a copy that the log does
+	// not see. Hop-by-hop fields are dropped behind it. Its error turns the request
+	// down (400).
+	Request func(r *wire.Request, v Visit) error
+	// Answer rewrites each head that comes down, also a 1xx's, before it is logged
+	// and relayed; nil: as it came. It may set Fields of a.
+	Answer func(a *wire.Answer, v Visit)
+	// Redact names header fields, as Config.Redact does, for the site's exchanges.
+	Redact []string
+}
+
+// A Visit is what a route's rewriting may need to know of the request.
+type Visit struct {
+	Scheme    string // "https" or "http": what the browser used
+	Host      string // as Target.Host has it
+	Authority string // Host and, unless it is the scheme's own, the port, as in a URL
+	Client    string // the browser's address, without its port
 }

@@ -3,7 +3,7 @@
 // a netlog.Writer.
 //
 //	p, err := proxy.New(proxy.Config{Log: log, Leaf: leaves.Leaf})
-//	go p.Serve(listener)
+//	go p.Serve(listener) // or ServeDirect, for who takes us for the server itself
 //	…
 //	p.Shutdown(ctx)
 //
@@ -227,7 +227,11 @@ func (p *Proxy) now() time.Time {
 
 // Serve takes browsers from l until Shutdown, and then returns nil; an error of
 // l's own ends it too. It may be called with several listeners.
-func (p *Proxy) Serve(l net.Listener) error {
+func (p *Proxy) Serve(l net.Listener) error { return p.accept(l, "") }
+
+// accept takes connections that are direct by the scheme, or, when that is "",
+// for a proxy.
+func (p *Proxy) accept(l net.Listener, direct string) error {
 	p.mu.Lock()
 	if p.stopping {
 		p.mu.Unlock()
@@ -253,6 +257,7 @@ func (p *Proxy) Serve(l net.Listener) error {
 			return err
 		}
 		c := newClient(p, conn)
+		c.direct = direct
 		if !p.add(c) {
 			conn.Close()
 			continue

@@ -21,8 +21,14 @@ func (c *client) exchange(ex *exchange, forward wire.ForwardOptions) bool {
 	if err := ex.sending.check(come); err != nil {
 		return c.turnDown(ex, refusal(netlog.RefusedBadRequest, http.StatusBadRequest, err.Error()))
 	}
+	if ex.origin.redirect != "" {
+		return c.redirect(ex)
+	}
 	forward.Upgrade = ex.upgrade
-	head := c.forwardHead(ex, forward)
+	head, err := c.forwardHead(ex, forward)
+	if err != nil {
+		return c.turnDown(ex, refusal(netlog.RefusedBadRequest, http.StatusBadRequest, err.Error()))
+	}
 	u, f := c.upstreamFor(ex, head)
 	if f != nil {
 		return c.turnDown(ex, f)
@@ -46,15 +52,15 @@ func (c *client) upload(ex *exchange, u *upstream, head []byte) bool {
 var errFault = failed(netlog.PhaseProxy, netlog.CodeInternal, "a fault of the proxy's own")
 
 // forwardHead is the request's head as it goes up.
-func (c *client) forwardHead(ex *exchange, o wire.ForwardOptions) []byte {
+func (c *client) forwardHead(ex *exchange, o wire.ForwardOptions) ([]byte, error) {
 	r := c.req
 	r.Fields = ex.stripConditionals(r.Fields)
 	if route := ex.origin.route; route != nil && route.Request != nil {
 		r.Fields = append(wire.FieldList(nil), r.Fields...)
-		if o.Target != nil {
-			r.Target = o.Target
+		r.Target = c.target.Path
+		if err := route.Request(&r, c.visit(ex.origin)); err != nil {
+			return nil, err
 		}
-		route.Request(&r)
 		o.Target = r.Target
 	}
 	parent := ex.origin.asked
@@ -65,7 +71,7 @@ func (c *client) forwardHead(ex *exchange, o wire.ForwardOptions) []byte {
 	if parent != nil {
 		head = append(head[:len(head)-len("\r\n")], parent.authorization()+"\r\n"...)
 	}
-	return head
+	return head, nil
 }
 
 // send sends the head and then the body, each piece as the browser sends it. Its

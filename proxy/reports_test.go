@@ -3,6 +3,7 @@ package proxy
 import (
 	"crypto/tls"
 	"net"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -41,6 +42,63 @@ func TestParentIsAskedForAnIPv6Address(t *testing.T) {
 		t.Errorf("the parent got\n%q, want\n%q first", got, want)
 	}
 	w.want("", "tunnel tunnel [2001:db8::1]:25 failed connect refused", "exchange plain GET http://[2001:db8::1]:81/a 200")
+}
+
+// Each hop's ClientHello names that hop: a parent of https:// the parent, the server
+// behind it the server (mitmproxy/mitmproxy#5109).
+func TestEachHopIsGreetedByItsName(t *testing.T) {
+	var url string
+	greeted := make(chan string, 8)
+	w := newWorld(t, func(c *Config) {
+		byParent(t, &url)(c)
+		c.Resolve = func(host string, _ uint16) []netip.Addr {
+			if host == "parent.test" {
+				return []netip.Addr{netip.MustParseAddr("127.0.0.1")}
+			}
+			return nil // the parent alone knows
+		}
+	})
+	as := func(name string) *tls.Config {
+		leaf, err := w.ca.leaf(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &tls.Config{
+			Certificates: []tls.Certificate{*leaf},
+			GetConfigForClient: func(h *tls.ClientHelloInfo) (*tls.Config, error) {
+				greeted <- h.ServerName
+				return nil, nil
+			},
+		}
+	}
+	heads := make(chan string, 8)
+	_, at := w.secureOrigin(as("parent.test"), func(p *party) {
+		if first, err := p.br.Peek(8); err == nil && string(first) == "CONNECT " {
+			tunnels(heads)(p)
+			return
+		}
+		answers(ok)(p)
+	})
+	url = "https://Parent.test:" + at
+	_, port := w.secureOrigin(as("site.test"), answers(ok))
+	if got := w.visit(port); got != "HTTP/1.1 200 OK" {
+		t.Error(got)
+	}
+	if got := w.get("http://site.test/"); got != "HTTP/1.1 200 OK" {
+		t.Error(got)
+	}
+	pairs := w.want(port, "exchange mitm GET https://site.test:ADDR/ 200", "exchange plain GET http://site.test/ 200")
+	close(greeted)
+	var names []string
+	for name := range greeted {
+		names = append(names, name)
+	}
+	if got := strings.Join(names, " "); got != "parent.test site.test parent.test" {
+		t.Errorf("greeted as %s", got)
+	}
+	if s := pairs[0].end.Server; s.TLS == nil || s.TLS.SNI != "site.test" {
+		t.Errorf("server: %+v", s)
+	}
 }
 
 // A parent's 2xx to a CONNECT has no body, whatever its fields say: what follows is

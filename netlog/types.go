@@ -334,6 +334,6 @@ const (
 	RefusedCoding      RefusedCode = "unknown_transfer_coding" // 501
 	RefusedMisdirected RefusedCode = "misdirected"             // 421: another name than its connection's
 	RefusedPolicy      RefusedCode = "policy"                  // 403: a rule forbids the host
-	RefusedOwnAddress  RefusedCode = "own_address"             // 403: the proxy's own address
+	RefusedOwnAddress  RefusedCode = "own_address"             // 403: the proxy's own address; 508: come back by way of its parent
 	RefusedTimeout     RefusedCode = "timeout"                 // 408: its head did not come in time
 )

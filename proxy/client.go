@@ -43,6 +43,7 @@ type client struct {
 	forbidAt    string      // the server's address, when that could not be used
 	refusedOurs func(error) // records a browser that turns out not to trust our certificate
 
+	trail   trail        // of its CONNECT, or of the http:// request in req
 	served  bool         // a request has been read on it
 	req     wire.Request // the head being served
 	target  wire.Target  // of req; zero when it could not be read
@@ -304,9 +305,12 @@ func (c *client) handlePlain(t wire.Target, at time.Time) bool {
 	switch {
 	case t.Scheme != "http":
 		return c.turnDown(ex, refusal(netlog.RefusedBadRequest, http.StatusBadRequest, "an https:// URL asked of an http:// proxy: it needs a CONNECT"))
+	case c.p.isBack(&c.req):
+		return c.turnDown(ex, refusedLoop())
 	case d.Action == Refuse:
 		return c.turnDown(ex, forbidden(d))
 	}
+	c.trail = c.p.trailOf(&c.req)
 	if f := c.admits(o, &c.req, t); f != nil {
 		return c.turnDown(ex, f)
 	}

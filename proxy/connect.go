@@ -15,14 +15,22 @@ const established = "HTTP/1.1 200 Connection established\r\n\r\n"
 // connect serves a CONNECT, whose head was read at the given time.
 func (c *client) connect(t wire.Target, at time.Time) {
 	target := Target{Host: t.Host, Port: t.Port, Scheme: "https"}
-	if isOwnName(t) {
-		c.denyTunnel(c.newTunnel(hostPort(t.Host, t.Port), c.p.way(netlog.ViaTunnel), at), refusedOwn())
+	deny := func(f *failure) {
+		c.denyTunnel(c.newTunnel(hostPort(t.Host, t.Port), c.p.way(netlog.ViaTunnel), at), f)
+	}
+	switch {
+	case isOwnName(t):
+		deny(refusedOwn())
+		return
+	case c.p.isBack(&c.req):
+		deny(refusedLoop())
 		return
 	}
+	c.trail = c.p.trailOf(&c.req)
 	d := c.p.decide(target)
 	switch {
 	case d.Action == Refuse:
-		c.denyTunnel(c.newTunnel(hostPort(t.Host, t.Port), c.p.way(netlog.ViaTunnel), at), forbidden(d))
+		deny(forbidden(d))
 		return
 	case d.Action == TunnelThrough, c.p.Leaf == nil, c.p.StandIn:
 		tunnel := c.newTunnel(hostPort(t.Host, t.Port), c.p.way(netlog.ViaTunnel), at)
@@ -78,7 +86,7 @@ func (c *client) connectTunnel(t *tunnel, target Target) {
 func (c *client) dialWatched(m *marks, target Target) (*dialled, *failure) {
 	m.dialling = c.p.now()
 	watch := c.watch()
-	d, err := c.p.dial(c.ctx, hop{Target: target})
+	d, err := c.dial(hop{Target: target})
 	watch.stop()
 	m.lookup, m.resolved, m.connected = d.lookup, d.resolved, d.connected
 	if err != nil {
@@ -120,7 +128,7 @@ func (c *client) dialEarly(target Target, d Decision) *early {
 	e := &early{c: c, to: hop{Target: target}, done: make(chan struct{})}
 	if d.routes() {
 		if host, port, err := wire.SplitHostPort(d.Route.Address, routePort(d.Route)); err == nil {
-			e.to = hop{Target{Host: host, Port: port, Scheme: schemeOf(d.Route.TLS)}, true, nil}
+			e.to = hop{Target: Target{Host: host, Port: port, Scheme: schemeOf(d.Route.TLS)}, routed: true}
 		}
 	}
 	go e.dial()
@@ -129,7 +137,7 @@ func (c *client) dialEarly(target Target, d Decision) *early {
 
 func (e *early) dial() {
 	defer close(e.done)
-	e.conn, e.err = e.c.p.dial(e.c.ctx, e.to)
+	e.conn, e.err = e.c.dial(e.to)
 	if e.err != nil {
 		return
 	}
@@ -162,7 +170,7 @@ func (e *early) settleFor(o *origin) (*dialled, error) {
 		return e.settle()
 	}
 	e.drop()
-	return e.c.p.dial(e.c.ctx, to)
+	return e.c.dial(to)
 }
 
 // drop closes the connection that nobody came to need.

@@ -26,6 +26,7 @@ type exchange struct {
 	marks     marks
 
 	// The request's side, of the goroutine that reads the browser until uploaded.
+	asking    string // what a parent is asked for; "": none is
 	head      []byte // as it goes up, when it may be sent once more; nil: not so
 	sending   body
 	lastSent  atomic.Int64  // when some of it went up last, in nanoseconds since 1970
@@ -196,5 +197,12 @@ func (ex *exchange) finish(f *failure) {
 	ex.end(end)
 	ex.sending.tap.kept.drop()
 	ex.receiving.tap.kept.drop()
-	ex.closeDone.Do(func() { close(ex.done) })
+	ex.closeDone.Do(ex.close)
+}
+
+func (ex *exchange) close() {
+	if ex.asking != "" {
+		ex.p.askings.remove(ex.asking)
+	}
+	close(ex.done)
 }

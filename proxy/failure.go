@@ -80,6 +80,9 @@ func classify(phase netlog.Phase, err error) *failure {
 		if f.Phase == netlog.PhaseServerTLS {
 			f.Phase = phase
 		}
+		if f.refused != nil {
+			f.refused.Reason = f.Reason
+		}
 		return f
 	}
 	var dns *net.DNSError

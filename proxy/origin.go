@@ -78,7 +78,7 @@ func (o *origin) routeTo(r *Route) error {
 
 // hop is where connections for the origin go.
 func (o *origin) hop() hop {
-	return hop{Target{Host: o.dialHost, Port: o.dialPort, Scheme: schemeOf(o.tls)}, o.route != nil, o.asked}
+	return hop{Target: Target{Host: o.dialHost, Port: o.dialPort, Scheme: schemeOf(o.tls)}, routed: o.route != nil, asked: o.asked}
 }
 
 func schemeOf(tls bool) string {

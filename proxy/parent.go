@@ -139,7 +139,7 @@ func (p *Proxy) through(ctx context.Context, d *dialled, parent *Parent, to hop)
 		return nil, nil, err
 	}
 	if parent.isHTTP() {
-		behind, err = parent.connect(ctx, conn, hostPort(to.Host, to.Port))
+		behind, err = parent.connect(ctx, conn, hostPort(to.Host, to.Port), to.trail)
 	} else {
 		err = parent.socks(ctx, conn, hostPort(to.Host, to.Port))
 	}
@@ -168,11 +168,11 @@ func (p *Proxy) toParent(ctx context.Context, d *dialled, parent *Parent) (net.C
 }
 
 // connect asks an HTTP parent on conn for a tunnel (RFC 9110 §9.3.6).
-func (p *Parent) connect(ctx context.Context, conn net.Conn, target string) (behind []byte, err error) {
+func (p *Parent) connect(ctx context.Context, conn net.Conn, target string, t trail) (behind []byte, err error) {
 	br := bufio.NewReader(conn)
 	var a wire.Answer
 	err = within(ctx, conn, func() error {
-		if _, err := io.WriteString(conn, "CONNECT "+target+" HTTP/1.1\r\nHost: "+target+"\r\n"+p.authorization()+"\r\n"); err != nil {
+		if _, err := io.WriteString(conn, "CONNECT "+target+" HTTP/1.1\r\nHost: "+target+"\r\n"+t.via+t.connection()+p.authorization()+"\r\n"); err != nil {
 			return err
 		}
 		for range maxInformational {

@@ -187,6 +187,9 @@ func TestParents(t *testing.T) {
 						return
 					}
 					head := p.head()
+					if strings.Contains(head, markPrefix) {
+						t.Errorf("the server got a parent's mark: %q", head)
+					}
 					if strings.Contains(head, "Content-Length: 2\r\n") {
 						p.expect("hi")
 					}
@@ -293,7 +296,7 @@ func TestParentIsAsked(t *testing.T) {
 		t.Errorf("answer: %q", got)
 	}
 	b.Close()
-	if got, want := <-heads, "CONNECT "+authority+" HTTP/1.1\r\nHost: "+authority+"\r\n"+credentials; got != want {
+	if got, want := w.unmarked(<-heads), "CONNECT "+authority+" HTTP/1.1\r\nHost: "+authority+"\r\n"+credentials; got != want {
 		t.Errorf("the parent got\n%q, want\n%q", got, want)
 	}
 	requests = append(requests, <-served)
@@ -308,12 +311,22 @@ func TestParentIsAsked(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, text := range append(requests, string(raw)) {
-		for _, secret := range []string{"s:cret", "us er", base64.StdEncoding.EncodeToString([]byte("us er:s:cret")), "Proxy-Auth"} {
+		for _, secret := range []string{w.proxy.mark, "s:cret", "us er", base64.StdEncoding.EncodeToString([]byte("us er:s:cret")), "Proxy-Auth"} {
 			if strings.Contains(text, secret) {
 				t.Errorf("%q is in %q", secret, text)
 			}
 		}
 	}
+}
+
+// unmarked is a head that a parent got, without the mark that it must have.
+func (w *world) unmarked(head string) string {
+	w.t.Helper()
+	before, after, ok := strings.Cut(head, "Connection: "+w.proxy.mark+"\r\n")
+	if !ok {
+		w.t.Errorf("the parent got no mark in %q", head)
+	}
+	return before + after
 }
 
 // What came with the parent's 200 is the server's, however much of it.
@@ -518,7 +531,10 @@ func TestParentAndOwnAddress(t *testing.T) {
 	if got := w.get("http://site.test/"); got != "HTTP/1.1 403 Forbidden" {
 		t.Error(got)
 	}
-	w.want("", "exchange plain GET http://site.test/ refused own_address 403")
+	refused := w.want("", "exchange plain GET http://site.test/ refused own_address 403")[0].end.Refused
+	if want := "the upstream proxy http://" + w.addr + ": the address is the proxy's own"; refused.Reason != want {
+		t.Errorf("reason: %q, want %q", refused.Reason, want)
+	}
 
 	w = newWorld(t, byParent(t, &url))
 	url = w.origin(func(p *party) {
@@ -574,24 +590,46 @@ func TestParentLeadsTo(t *testing.T) {
 		{"http://127.0.0.1:8081", "127.0.0.1:8080", false},
 		{"http://localhost:8080", "127.0.0.1:8080", true},
 		{"http://localhost:8080", "[::]:8080", true},
+		{"http://LOCALHOST.:8080", "127.0.0.1:8080", true},
+		{"http://[::1]:8080", "[::1]:8080", true},
+		{"http://[0:0::1]:8080", "[::]:8080", true},
+		{"http://[::ffff:127.0.0.1]:8080", "127.0.0.1:8080", true},
+		{"http://[::ffff:7f00:1]:8080", "0.0.0.0:8080", true},
+		{"http://[::]:8080", "127.0.0.1:8080", true},
 		{"socks5://0.0.0.0:8080", "127.0.0.1:8080", true},
 		{"http://127.0.0.2:8080", "127.0.0.1:8080", false},
 		{"http://127.0.0.2:8080", "0.0.0.0:8080", true},
 		{"http://192.0.2.1:8080", "0.0.0.0:8080", false},
 		{"http://parent.invalid:8080", "0.0.0.0:8080", false},
 	} {
-		p, err := ParseParent(c.parent)
-		if err != nil {
-			t.Fatal(err)
-		}
-		addr, err := net.ResolveTCPAddr("tcp", c.listens)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := p.LeadsTo(t.Context(), addr); got != c.want {
+		if got := leadsTo(t, c.parent, c.listens); got != c.want {
 			t.Errorf("%s leads to %s: %v", c.parent, c.listens, got)
 		}
 	}
+	addrs, err := net.InterfaceAddrs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range addrs {
+		ip := a.(*net.IPNet).IP
+		parent := "http://" + hostPort(ip.String(), 8080)
+		if !leadsTo(t, parent, "0.0.0.0:8080") || !leadsTo(t, parent, hostPort(ip.String(), 8080)) {
+			t.Errorf("%s does not lead to this machine", parent)
+		}
+	}
+}
+
+func leadsTo(t *testing.T, parent, listens string) bool {
+	t.Helper()
+	p, err := ParseParent(parent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr, err := net.ResolveTCPAddr("tcp", listens)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p.LeadsTo(t.Context(), addr)
 }
 
 // The stand-in reaches servers through a parent too, be it over TLS, where the

@@ -24,6 +24,7 @@ type hop struct {
 	Target
 	routed bool    // by the policy itself, or to a parent: the policy is not asked about the addresses
 	asked  *Parent // that is connected to instead, as it is asked for the target's URLs
+	trail  trail   // that a parent is told
 }
 
 // decide asks the policy about a host, of which what was learnt of its browser's

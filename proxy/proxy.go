@@ -160,6 +160,8 @@ type Proxy struct {
 	base      time.Time // of every time that is recorded: see now
 	trusts    trusts
 	clientTLS *tls.Config
+	mark      string // of what it asks its parents for
+	askings   askings
 
 	clients            atomic.Int64 // browser connections numbered so far
 	servers            atomic.Int64 // upstream connections numbered so far
@@ -202,6 +204,7 @@ func New(c Config) (*Proxy, error) {
 	p := &Proxy{
 		Config:    c,
 		base:      time.Now(),
+		mark:      newMark(),
 		trusts:    trusts{roots: c.UpstreamRoots, keys: keys},
 		listeners: map[net.Listener]struct{}{},
 		live:      map[*client]struct{}{},

@@ -32,7 +32,7 @@ func TestParentIsAskedForAnIPv6Address(t *testing.T) {
 	b := w.connect("[2001:DB8:0::1]:25")
 	b.send("SSH-2.0-x\r\n")
 	b.rest()
-	if got, want := <-heads, "CONNECT [2001:db8::1]:25 HTTP/1.1\r\nHost: [2001:db8::1]:25\r\n\r\n"; got != want {
+	if got, want := w.unmarked(<-heads), "CONNECT [2001:db8::1]:25 HTTP/1.1\r\nHost: [2001:db8::1]:25\r\n\r\n"; got != want {
 		t.Errorf("the parent got\n%q, want\n%q", got, want)
 	}
 	if got := w.get("http://[2001:db8::1]:81/a"); got != "HTTP/1.1 200 OK" {

@@ -69,7 +69,7 @@ func (c *client) forwardHead(ex *exchange, o wire.ForwardOptions) ([]byte, error
 	}
 	head := r.AppendForward(make([]byte, 0, len(c.req.Raw)+128), o)
 	if parent != nil {
-		head = append(head[:len(head)-len("\r\n")], parent.authorization()+"\r\n"...)
+		head = append(head[:len(head)-len("\r\n")], c.markFor(ex)+parent.authorization()+"\r\n"...)
 	}
 	return head, nil
 }

@@ -46,7 +46,7 @@ type upstream struct {
 func (c *client) establish(o *origin, tcp *dialled, alpn []string) (*upstream, error) {
 	if tcp == nil {
 		var err error
-		if tcp, err = c.p.dial(c.ctx, o.hop()); err != nil {
+		if tcp, err = c.dial(o.hop()); err != nil {
 			return &upstream{dialled: tcp}, c.fail(netlog.PhaseConnect, err)
 		}
 	}

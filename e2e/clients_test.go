@@ -141,7 +141,12 @@ func (s *session) said(got, want string) {
 // script is the path of a file of testdata/clients.
 func script(t *testing.T, name string) string {
 	t.Helper()
-	path, err := filepath.Abs(filepath.Join("testdata", "clients", name))
+	return inTestdata(t, "clients", name)
+}
+
+func inTestdata(t *testing.T, elem ...string) string {
+	t.Helper()
+	path, err := filepath.Abs(filepath.Join("testdata", filepath.Join(elem...)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,8 +12,11 @@ import (
 // A harEntry is an entry of a HAR, as far as the tests compare it.
 type harEntry struct {
 	StartedDateTime string
+	Time            float64
 	Request         struct {
 		Method, URL string
+		Headers     []harField
+		Cookies     []harField
 		PostData    *struct {
 			MimeType, Text string
 			Base64         []byte `json:"_base64"`
@@ -21,28 +24,64 @@ type harEntry struct {
 		}
 	}
 	Response struct {
-		Status  int
-		Content struct {
-			Size           int64
-			Text, Encoding string
+		Status                int
+		StatusText            string
+		Headers               []harField
+		Cookies               []harField
+		HeadersSize, BodySize int64
+		TransferSize          int64 `json:"_transferSize"`
+		Content               struct {
+			Size     int64
+			MimeType string
+			Text     *string
+			Encoding string
 		}
+		Error string `json:"_error"`
 	}
-	Error  string                          `json:"_error"`
-	Failed *struct{ Phase, Code string }   `json:"_failed"`
-	Tunnel *struct{ Sent, Received int64 } `json:"_tunnel"`
-	Socket *struct {
+	Timings         map[string]float64
+	ServerIPAddress string
+	Connection      string
+	ResourceType    string                          `json:"_resourceType"`
+	ID              int64                           `json:"_id"`
+	Open            bool                            `json:"_open"`
+	Failed          *struct{ Phase, Code string }   `json:"_failed"`
+	Refused         *struct{ Code string }          `json:"_refused"`
+	Tunnel          *struct{ Sent, Received int64 } `json:"_tunnel"`
+	Socket          *struct {
 		Sent, Received struct{ Messages int64 }
 	} `json:"_websocket"`
+	Messages []harMessage `json:"_webSocketMessages"`
+	Events   []harEvent   `json:"_eventSourceMessages"`
+}
+
+// A harField is a header or a cookie.
+type harField struct{ Name, Value string }
+
+// A harMessage is one of a WebSocket.
+type harMessage struct {
+	Type   string
+	Time   float64
+	Opcode int
+	Data   string
+}
+
+// A harEvent is one of an event stream.
+type harEvent struct {
+	Time                     float64
+	EventName, EventID, Data string
 }
 
 // body is the answer's, decoded.
 func (e harEntry) body(t *testing.T) string {
 	t.Helper()
 	content := e.Response.Content
-	if content.Encoding != "base64" {
-		return content.Text
+	if content.Text == nil {
+		return ""
 	}
-	b, err := base64.StdEncoding.DecodeString(content.Text)
+	if content.Encoding != "base64" {
+		return *content.Text
+	}
+	b, err := base64.StdEncoding.DecodeString(*content.Text)
 	if err != nil {
 		t.Fatalf("%s: content.text: %v", e.Request.URL, err)
 	}

@@ -48,6 +48,12 @@ type line struct {
 	Failed   *struct{ Phase, Code, Reason string }
 	Refused  *struct{ Code, Reason string }
 	Unparsed bool
+
+	// Of a message line.
+	Dir    string
+	Opcode int
+	Text   *string
+	Base64 []byte
 }
 
 // A message is a request or an answer of a line.
@@ -55,6 +61,7 @@ type message struct {
 	Method, URL, Target string
 	Version             string
 	Status              int
+	HeaderBytes         int64 `json:"header_bytes"`
 	Headers, Trailers   [][]string
 	Informational       []struct{ Status int }
 	Complete            bool

@@ -32,12 +32,18 @@ func pythons() []client {
 // venv is the Python that has what requirements.txt names.
 func venv(t *testing.T) string {
 	t.Helper()
-	python, err := filepath.Abs(".venv/bin/python")
+	return inVenv(t, ".venv", "python")
+}
+
+// inVenv is a program of one of the environments that e2e/setup makes.
+func inVenv(t *testing.T, name, program string) string {
+	t.Helper()
+	path, err := filepath.Abs(filepath.Join(name, "bin", program))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := os.Stat(".venv/.installed"); err != nil {
-		lacking(t, "the Python packages of requirements.txt are not installed (make e2e-setup)")
+	if _, err := os.Stat(filepath.Join(name, ".installed")); err != nil {
+		lacking(t, "the Python packages of "+name+" are not installed (make e2e-setup)")
 	}
-	return python
+	return path
 }

@@ -1,0 +1,107 @@
+package e2e
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/target"
+	"github.com/chromedp/chromedp"
+)
+
+// DevTools shows what the log holds. It has no word for a type that is not
+// known, and for a body without bytes shows the size of the head.
+func readWithDevTools(t *testing.T, c *collection) {
+	got := inDevTools(t, c.har)
+	ends := map[int64]*line{}
+	messages := map[int64][]any{}
+	for _, l := range c.log.lines {
+		switch l.Event {
+		case "end":
+			ends[l.ID] = l
+		case "message":
+			at, err := time.Parse("2006-01-02T15:04:05.000000Z", l.T)
+			if err != nil {
+				t.Fatal(err)
+			}
+			data := base64.StdEncoding.EncodeToString(l.Base64)
+			if l.Text != nil {
+				data = *l.Text
+			}
+			messages[l.ID] = append(messages[l.ID], []any{l.Dir, float64(at.UnixMicro()) / 1e6, l.Opcode, data})
+		}
+	}
+	holds(t, c.entries, got, func(e harEntry, facts map[string]any) {
+		facts["transferSize"] = e.Response.TransferSize
+		facts["messages"] = append([]any{}, messages[e.ID]...)
+		events := []any{}
+		for _, m := range e.Events {
+			events = append(events, []any{m.Time, m.EventName, m.EventID, m.Data})
+		}
+		facts["events"] = events
+		facts["resource"] = e.ResourceType
+		facts["server"] = net.JoinHostPort(e.ServerIPAddress, "80")
+		if e.Connection != "" {
+			facts["server"] = net.JoinHostPort(e.ServerIPAddress, e.Connection)
+		}
+		if e.Response.Content.MimeType == "x-unknown" {
+			facts["type"] = nil
+		}
+		if facts["content"] == nil {
+			facts["content"] = ""
+		}
+		if e.Response.Content.Size == 0 {
+			facts["size"] = max(e.Response.HeadersSize, 0) + max(e.Response.BodySize, 0)
+		}
+		e.Timings["blocked"] = max(e.Timings["blocked"], 0)
+		if l := ends[e.ID]; !e.Open {
+			s := l.Timings
+			for name, micros := range map[string]int64{
+				"dns": s.DNS, "connect": s.Connect, "ssl": s.TLS, "send": s.Send, "wait": s.Wait, "receive": s.Receive,
+			} {
+				if micros > 0 { // else it was none, or took no time
+					e.Timings[name] = float64(micros) / 1000
+				}
+			}
+			if r := l.Response; r != nil && !l.Unparsed {
+				facts["status"] = r.Status
+				size := r.HeaderBytes
+				if r.Body != nil {
+					size += r.Body.Size
+				}
+				if l.WebSocket != nil {
+					size += l.WebSocket.Received.Bytes
+				}
+				facts["transferSize"] = size
+			}
+		}
+	})
+}
+
+// inDevTools has the importer of Chromium's DevTools read a HAR.
+func inDevTools(t *testing.T, file string) []reading {
+	t.Helper()
+	b := startChromium(t, nil, nil)
+	made, err := chromedp.CallBrowser(b.ctx, target.CreateTarget, target.CreateTargetParams{URL: "devtools://devtools/bundled/devtools_app.html"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := chromedp.NewContext(b.ctx, chromedp.WithTargetID(made.TargetID))
+	defer cancel()
+	ctx, cancel = context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	text, err := json.Marshal(string(contentOf(t, file)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	script := contentOf(t, inTestdata(t, "readers", "devtools.js"))
+	read := "(" + string(script) + ")(" + string(text) + ")"
+	got, err := chromedp.Run(ctx, chromedp.Evaluate[[]reading](read, chromedp.EvalAwaitPromise))
+	if err != nil {
+		t.Fatalf("DevTools refuses the file: %v", err)
+	}
+	return got
+}

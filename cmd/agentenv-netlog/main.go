@@ -6,6 +6,7 @@
 //	agentenv-netlog proxy --log network.jsonl   # a proxy until Ctrl-C
 //	agentenv-netlog har network.jsonl           # its log as a HAR, at any time
 //	agentenv-netlog show network.jsonl          # its log as a table, or one entry in full
+//	agentenv-netlog serve --log network.jsonl   # its log, HAR and captures over HTTP
 //
 // Each flag is also an environment variable: --ca-dir is AGENTENV_NETLOG_CA_DIR.
 // What goes wrong is one line "agentenv-netlog: error: …" and one line

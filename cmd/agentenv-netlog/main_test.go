@@ -45,7 +45,7 @@ func (m leakFree) Run() int {
 }
 
 // probe is a command to record: "env NAME…", "exit N", "kill", "interrupts",
-// "cat" and "get URL…".
+// "cat", "get URL…" and "ask URL…".
 func probe() {
 	switch os.Args[1] {
 	case "env":
@@ -76,6 +76,18 @@ func probe() {
 			os.Exit(1)
 		}
 		os.Stdout.Write(b)
+	case "ask": // without a proxy
+		for _, of := range os.Args[2:] {
+			answer, err := http.Get(of)
+			if err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				os.Exit(1)
+			}
+			fmt.Println(answer.Status)
+			io.Copy(os.Stdout, answer.Body)
+			fmt.Println()
+			answer.Body.Close()
+		}
 	case "get":
 		// What any program with net/http does, but for loopback addresses, which it
 		// would reach without a proxy.
@@ -119,6 +131,7 @@ func TestScripts(t *testing.T) {
 			"occupy": occupy,
 			"origin": origin,
 			"parent": parentProxy,
+			"serve":  serveInBackground,
 		},
 	})
 }
@@ -180,6 +193,42 @@ func fails(ts *testscript.TestScript, neg bool, args []string) {
 	if told := errors + hints; silent && told != 0 || !silent && (errors != 1 || hints != 1) {
 		ts.Fatalf("%d error lines and %d hint lines\n%s", errors, hints, ts.ReadFile("stderr"))
 	}
+}
+
+// serve NAME ARGUMENT…: serves until the script's end and sets the variable to the
+// address. What it says is in NAME.stderr.
+func serveInBackground(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 1 {
+		ts.Fatalf("usage: serve NAME ARGUMENT…")
+	}
+	path := ts.MkAbs(args[0] + ".stderr")
+	said, err := os.Create(path)
+	ts.Check(err)
+	defer said.Close()
+	c := exec.Command(program, append([]string{"serve", "--listen", "127.0.0.1:0"}, args[1:]...)...)
+	c.Dir, c.Stderr = ts.MkAbs("."), said
+	for _, name := range []string{"PATH", "HOME", "GORACE", "XDG_CONFIG_HOME", tokenVariable, "TRAFFIC_CAPTURE_DIR", "AGENTENV_NETWORK_LOG", "ENVIRONMENT_NAME"} {
+		c.Env = append(c.Env, name+"="+ts.Getenv(name))
+	}
+	ts.Check(c.Start())
+	ts.Defer(func() {
+		c.Process.Signal(syscall.SIGTERM)
+		if err := c.Wait(); err != nil {
+			ts.Fatalf("serve %s ended with %v", args[0], err)
+		}
+	})
+	var address string
+	err = poll(func() bool {
+		b, err := os.ReadFile(path)
+		line, _, whole := strings.Cut(string(b), "\n")
+		var ok bool
+		address, ok = strings.CutPrefix(line, "listening on ")
+		return err == nil && whole && ok
+	})
+	if err != nil {
+		ts.Fatalf("serve %s does not listen: %v\n%s", args[0], err, ts.ReadFile(args[0]+".stderr"))
+	}
+	ts.Setenv(args[0], address)
 }
 
 func fifo(ts *testscript.TestScript, neg bool, args []string) {

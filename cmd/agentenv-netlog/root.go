@@ -14,7 +14,7 @@ import (
 
 // run does what the arguments say and returns the exit status.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	root := newRoot()
+	root := newRoot(takeToken())
 	root.SetArgs(args)
 	root.SetIn(stdin)
 	root.SetOut(stdout)
@@ -26,7 +26,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	return report(stderr, command.CommandPath(), err)
 }
 
-func newRoot() *cobra.Command {
+// newRoot makes the command with all that are below it; token is the control
+// token.
+func newRoot(token string) *cobra.Command {
 	root := &cobra.Command{
 		Use:   program,
 		Short: "Record what a browser does on the network",
@@ -47,7 +49,7 @@ A flag wins over its variable; an empty variable is as none.`,
 	makeGroup(root)
 	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
 	root.SetHelpCommand(newHelp())
-	root.AddCommand(newProxy(), newHAR(), newShow(), newRecord(), newDemo(), newCA())
+	root.AddCommand(newProxy(), newHAR(), newShow(), newRecord(), newDemo(), newServe(token), newCA())
 	root.InitDefaultCompletionCmd()
 	if completion, _, err := root.Find([]string{"completion"}); err == nil {
 		makeGroup(completion)

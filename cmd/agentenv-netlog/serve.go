@@ -1,0 +1,173 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/agentenv/netlog/cmd/internal/api"
+	"github.com/agentenv/netlog/har"
+)
+
+// serveFlags are the flags of serve, as given.
+type serveFlags struct {
+	listen   string
+	captures string
+	log      string
+	name     string
+	drain    time.Duration
+}
+
+func newServe(token string) *cobra.Command {
+	var f serveFlags
+	c := &cobra.Command{
+		Use:   "serve",
+		Short: "Serve captures and a network log to those who collect them",
+		Long: `Serve captures and a network log over HTTP to those who collect them, such as
+"agentenv-netlog fetch". Neither has to be there yet: they are read when they are
+asked for, while they are written.
+
+  /.well-known/agent-env.json     the card: what there is and where
+  /traffic/captures               the captures, a list (traffic/v1)
+  /traffic/capture?name=NAME      one of them, whole
+  /agentenv/ext/browser/network   POST {"after": N}: the log's lines after number N
+  /network/live?after=N           a WebSocket of them
+  /network.har                    the log as a HAR
+  /agentenv                       the data plane (JSON-RPC 2.0): the same HAR
+  /metrics                        for Prometheus
+
+` + tokenHelp + `
+
+When it is ready it writes the line "listening on ADDRESS:PORT" to standard
+error. SIGINT (Ctrl-C) and SIGTERM stop it: downloads have --drain to end, and a
+second signal ends the wait.`,
+		Example: `  agentenv-netlog serve --log network.jsonl
+  agentenv-netlog serve --captures /captures --listen 0.0.0.0:8080`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			signals := make(chan os.Signal, 2)
+			signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+			defer signal.Stop(signals)
+			if !c.Flags().Changed("captures") {
+				f.captures = os.Getenv("TRAFFIC_CAPTURE_DIR")
+			}
+			if !c.Flags().Changed("log") {
+				f.log = os.Getenv("AGENTENV_NETWORK_LOG")
+			}
+			return runServe(f, token, signals, c.ErrOrStderr())
+		},
+	}
+	flags := c.Flags()
+	flags.SortFlags = false
+	flags.StringVar(&f.listen, "listen", "127.0.0.1:8080", "`ADDRESS` to listen on; port 0 is any free one")
+	flags.StringVar(&f.captures, "captures", "", "`FOLDER` of the captures (default: that of the environment variable TRAFFIC_CAPTURE_DIR)")
+	flags.StringVar(&f.log, "log", "", "`FILE` of the network log, or its folder (default: that of AGENTENV_NETWORK_LOG)")
+	flags.StringVar(&f.name, "name", "", "`NAME` on the card (default: that of ENVIRONMENT_NAME, else netlog)")
+	flags.DurationVar(&f.drain, "drain", 10*time.Second, "how long answers may go on once the server is stopped")
+	return c
+}
+
+// runServe serves until the first signal, and then as --drain says, or until the
+// second.
+func runServe(f serveFlags, token string, signals <-chan os.Signal, stderr io.Writer) error {
+	if err := checkToken(token); err != nil {
+		return err
+	}
+	if f.drain < 0 {
+		return misused(fmt.Errorf("--drain %v is below 0", f.drain), "give a duration such as 10s, or 0 to wait for nothing")
+	}
+	if f.captures == "" && f.log == "" {
+		return misused(errors.New("there is nothing to serve"), "give --log, --captures, or both")
+	}
+	l, err := listen(f.listen, true)
+	if err != nil {
+		return err
+	}
+	logger := newLogger(stderr)
+	s := newServer(l, api.New(api.Config{
+		Name:  cmp.Or(f.name, os.Getenv("ENVIRONMENT_NAME"), "netlog"),
+		Token: token, Captures: f.captures, Log: f.log,
+		HAR:    har.Options{Version: programVersion(), Title: filepath.Base(liveFile(f.log))},
+		Logger: logger,
+	}), logger)
+	f.greet(stderr, l.Addr(), token)
+
+	var broken error
+	select {
+	case <-signals:
+		fmt.Fprintf(stderr, "stopping: answers have %v; a second signal ends the wait\n", f.drain)
+	case broken = <-s.served:
+	}
+	drain, cancel := context.WithTimeout(context.Background(), f.drain)
+	defer cancel()
+	go func() {
+		select {
+		case <-signals:
+			cancel()
+		case <-drain.Done():
+		}
+	}()
+	s.close(drain)
+	if broken != nil {
+		return failed(broken, "")
+	}
+	return nil
+}
+
+// greet says where it is and what is served, and who may have it.
+func (f serveFlags) greet(stderr io.Writer, address net.Addr, token string) {
+	fmt.Fprintf(stderr, "listening on %s\n", address)
+	fmt.Fprintf(stderr, "  card      http://%s/.well-known/agent-env.json\n", reachable(address))
+	if f.log != "" {
+		fmt.Fprintf(stderr, "  log       %s\n", quote(f.log))
+	}
+	if f.captures != "" {
+		fmt.Fprintf(stderr, "  captures  %s\n", quote(f.captures))
+	}
+	if token == "" {
+		fmt.Fprintf(stderr, "  open      to whoever reaches it, as %s is not set\n", tokenVariable)
+	} else {
+		fmt.Fprintf(stderr, "  guarded   by %s, but for the card\n", tokenVariable)
+	}
+}
+
+// A server serves an API until it is closed.
+type server struct {
+	api    *api.API
+	http   http.Server
+	served chan error // gets Serve's result
+}
+
+func newServer(l net.Listener, a *api.API, logger *slog.Logger) *server {
+	s := &server{api: a, served: make(chan error, 1), http: http.Server{
+		Handler:           a,
+		ReadHeaderTimeout: 30 * time.Second,
+		IdleTimeout:       5 * time.Minute,
+		ErrorLog:          slog.NewLogLogger(logger.Handler(), slog.LevelError),
+	}}
+	go func() { s.served <- s.http.Serve(l) }()
+	return s
+}
+
+// close takes no new requests, answers those that wait for lines as they are, and
+// gives downloads until ctx ends.
+func (s *server) close(ctx context.Context) {
+	s.api.Stop()
+	if s.http.Shutdown(ctx) != nil {
+		s.http.Close()
+		return // what is left is not waited for
+	}
+	s.api.Wait()
+}

@@ -14,6 +14,7 @@ type payload struct {
 	kept  bool   // bytes is (a part of) the body, which may be empty
 	size  int64  // see Content.Size
 	true  bool   // size is the whole decoded body's
+	over  bool   // there was more than the limit
 	note  BodyNote
 	marks []int // of a source with chunks
 }
@@ -40,12 +41,11 @@ func (d *decoder) payload(b *netlog.Body, codings []string, limit int64) payload
 		return p
 	}
 	p.kept = true
-	over := false
 	if !identity {
 		in := &source{data: kept, chunks: b.Chunks}
 		out, more, err := d.decode(codings, in, limit, cut)
 		if err == nil {
-			p.bytes, p.size, p.true = out, int64(len(out)), !cut && !more
+			p.bytes, p.size, p.true, p.over = out, int64(len(out)), !cut && !more, more
 			if len(codings) == 1 {
 				p.marks = in.marks
 			}
@@ -63,10 +63,10 @@ func (d *decoder) payload(b *netlog.Body, codings []string, limit int64) payload
 		}
 	}
 	if int64(len(kept)) > limit {
-		kept, over = kept[:limit], true
+		kept, p.over = kept[:limit], true
 	}
 	p.bytes = kept
-	if cut || over {
+	if cut || p.over {
 		p.truncate(len(kept))
 	}
 	return p

@@ -1,8 +1,9 @@
 package har
 
 import (
-	"errors"
 	"io"
+
+	"github.com/klauspost/compress/gzip"
 
 	"github.com/agentenv/netlog/netlog"
 )
@@ -24,6 +25,15 @@ type Options struct {
 	// it leaves out.
 	Filter Filter
 
+	// Rewrite is given each entry that passed the filter. It may change what it
+	// likes and says whether the entry stays; Stats.Filtered counts what does not.
+	// It is called by several goroutines at once, for one entry each. Nil: all
+	// stay as they are. A [Profile] has one.
+	Rewrite func(*Entry) bool
+
+	// Format is what Convert and WriteFile write. Zero: JSON.
+	Format Format
+
 	// NoBodies leaves the bodies out, which takes a fraction of the time: what is
 	// told of one is its size on the wire and its hash. No postData is given.
 	NoBodies bool
@@ -34,8 +44,15 @@ type Options struct {
 	Progress func(done, total int64) error
 }
 
-// titleEntries is among how many first entries a document is looked for.
-const titleEntries = 1000
+// A Format is a form in which entries are written.
+type Format int
+
+// The formats.
+const (
+	JSON  Format = iota // a HAR
+	Gzip                // a HAR, compressed
+	Trace               // a Playwright trace with the entries in its trace.network, in a ZIP
+)
 
 // Convert writes the HAR of log's lines, as they are when it is called, to w
 // and says what it saw. An error is w's or that of reading the log's files;
@@ -45,9 +62,17 @@ func Convert(log *netlog.Log, w io.Writer, o Options) (Stats, error) {
 	if err != nil {
 		return Stats{}, err
 	}
-	defer c.builder.decoder.close()
-	c.enc = newEncoder(w)
-	err = c.archive()
+	switch o.Format {
+	case Gzip:
+		z := gzip.NewWriter(w)
+		if err = c.archive(z); err == nil {
+			err = z.Close()
+		}
+	case Trace:
+		err = newTracer(w, o.Title).write(c.entries)
+	default:
+		err = c.archive(w)
+	}
 	return c.stats, err
 }
 
@@ -58,9 +83,17 @@ func Entries(log *netlog.Log, o Options, each func(*Entry) error) (Stats, error)
 	if err != nil {
 		return Stats{}, err
 	}
-	defer c.builder.decoder.close()
 	err = c.entries(each)
 	return c.stats, err
+}
+
+// A converter makes the second pass.
+type converter struct {
+	log     *netlog.Log
+	index   *index
+	options Options
+	found   Stats // by the first pass and the filter
+	stats   Stats
 }
 
 // newConverter makes the first pass.
@@ -72,195 +105,55 @@ func newConverter(log *netlog.Log, o Options) (*converter, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &converter{
-		log:     log,
-		index:   index,
-		options: o,
-		builder: builder{maxBody: o.MaxBody, noBodies: o.NoBodies},
-		stats:   index.stats,
-	}
+	c := &converter{log: log, index: index, options: o, found: index.stats}
 	return c, c.filter(&o.Filter)
 }
 
-// A converter makes the second pass.
-type converter struct {
-	log     *netlog.Log
-	index   *index
-	options Options
-	builder builder
-	enc     *encoder
-	stats   Stats
-	buf     []byte // a line
-}
-
-func (c *converter) archive() error {
-	version, title := c.options.Version, c.options.Title
-	if version == "" {
-		version = "devel"
-	}
-	if title == "" {
-		title = "network"
-	}
-	page, err := c.page(title)
-	if err != nil {
+func (c *converter) archive(w io.Writer) error {
+	a := newArchive(w, c.options)
+	if err := c.entries(a.add); err != nil {
 		return err
 	}
-	e := c.enc
-	var failed error
-	e.object("", func() {
-		e.object("log", func() {
-			e.string("version", "1.2")
-			e.object("creator", func() {
-				e.string("name", "agentenv-netlog")
-				e.string("version", version)
-			})
-			e.open("pages", '[')
-			if page != nil {
-				e.page(page)
-			}
-			e.close(']')
-			e.open("entries", '[')
-			failed = c.entries(func(entry *Entry) error {
-				if page != nil {
-					entry.Pageref = pageID
-				}
-				e.entry(entry)
-				return e.err
-			})
-			e.close(']')
-			e.int("_unreadable", c.stats.Unreadable)
-			e.stats(&c.stats)
-		})
-	})
-	e.raw("\n")
-	if failed != nil {
-		return failed
-	}
-	return e.flush()
+	return a.end(&c.stats)
 }
 
-// page makes the one page, nil for a log without entries.
-func (c *converter) page(title string) (*Page, error) {
-	var page *Page
-	for i := range min(c.index.items.n, titleEntries) {
-		line, err := c.line(c.index.items.at(i).open)
-		if err != nil {
-			return nil, err
-		}
-		if line == nil || line.Open == nil {
-			continue
-		}
-		if page == nil {
-			page = &Page{
-				ID: pageID, StartedDateTime: formatTime(line.Open.Time), Title: title,
-				PageTimings: PageTimings{OnContentLoad: None, OnLoad: None},
-			}
-		}
-		webSocket := wantsWebSocket(line.Open.Request)
-		if resourceType(line.Open.Request, nil, webSocket) == "document" {
-			page.Title = entryURL(line.Open, webSocket)
-			break
-		}
-	}
-	return page, nil
-}
-
-const pageID = "page_1"
-
+// entries makes the index's entries, a few at a time ahead of each, which gets
+// them in their order. It may be called again.
 func (c *converter) entries(each func(*Entry) error) error {
-	total := int64(c.index.items.n)
-	for _, p := range c.index.processes {
-		for i := p.begin; i < p.end; i++ {
-			if err := c.options.Progress(int64(i), total); err != nil {
-				return err
-			}
-			r, err := c.record(c.index.items.at(i))
-			if err != nil {
-				return err
-			}
-			if r == nil {
-				continue
-			}
-			entry := c.builder.entry(p.process, r)
-			c.count(entry)
-			if err := each(entry); err != nil {
-				return err
-			}
+	c.stats = c.found
+	ahead := startMakers(c)
+	defer ahead.stop()
+	alone := c.maker() // makes what is large
+	defer alone.close()
+	total := c.index.items.n
+	for i, sent := 0, 0; i < total; i++ {
+		for ; sent < total && sent < i+len(ahead.jobs); sent++ {
+			ahead.send(sent, c.index)
 		}
-	}
-	return nil
-}
-
-// record reads an entry's lines; nil when its open line can't be used.
-func (c *converter) record(it *item) (*record, error) {
-	line, err := c.use(it.open)
-	if line == nil || line.Open == nil {
-		return nil, err
-	}
-	r := &record{id: it.id, open: line.Open}
-	if err := c.outcome(r, it, c.use); err != nil {
-		return nil, err
-	}
-	for _, pos := range c.index.messages[it.open] {
-		if c.options.NoBodies {
-			break
-		}
-		if line, err = c.use(pos); err != nil {
-			return nil, err
-		}
-		if line != nil && line.Message != nil {
-			r.messages = append(r.messages, line.Message)
-		}
-	}
-	return r, nil
-}
-
-// outcome reads how a record went on, so far as it did.
-func (c *converter) outcome(r *record, it *item, read func(netlog.Pos) (*netlog.Line, error)) error {
-	if it.end.Length > 0 {
-		line, err := read(it.end)
-		if err != nil {
+		if err := c.options.Progress(int64(i), int64(total)); err != nil {
 			return err
 		}
-		if line != nil {
-			r.end = line.End
+		j := ahead.take(i)
+		if j.large {
+			alone.make(j)
 		}
-	}
-	if pos, ok := c.index.answers[it.open]; ok && (r.end == nil || r.end.Response == nil) {
-		line, err := read(pos)
-		if err != nil {
-			return err
+		if j.err != nil {
+			return j.err
 		}
-		if line != nil {
-			r.answer = line.Answer
+		c.stats.Unreadable += j.unreadable
+		switch {
+		case j.entry == nil: // its open line can't be used
+		case !j.stays:
+			c.stats.Filtered++
+		default:
+			c.count(j.entry)
+			if err := each(j.entry); err != nil {
+				return err
+			}
 		}
+		j.entry = nil // large ones are not to wait for their place's next
 	}
 	return nil
-}
-
-// use reads a line and counts one that can't be used.
-func (c *converter) use(pos netlog.Pos) (*netlog.Line, error) {
-	line, err := c.line(pos)
-	if line == nil && err == nil {
-		c.stats.Unreadable++
-	}
-	return line, err
-}
-
-// line reads the line at pos; nil when it can't be used.
-func (c *converter) line(pos netlog.Pos) (*netlog.Line, error) {
-	b, err := c.log.ReadLine(pos, c.buf)
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return nil, nil // the file was cut since the first pass
-	} else if err != nil {
-		return nil, err
-	}
-	c.buf = b
-	line, err := netlog.ParseLine(b)
-	if err != nil {
-		return nil, nil
-	}
-	return line, nil
 }
 
 func (c *converter) count(e *Entry) {

@@ -384,36 +384,56 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// Each process's own limits bound its bodies, and Options.MaxBody all of them.
+// A body that the log has whole is decoded whole, up to 10 MiB or what its
+// process keeps of one; a bomb costs the latter. Options.MaxBody bounds all.
 func TestLimits(t *testing.T) {
-	f := newFixture(t)
-	body := sample(5000)
-	gzipped := netlog.Header{Name: "Content-Encoding", Value: "gzip"}
-	for _, limit := range []int64{100, 2000} {
-		f.start(netlog.Limits{RequestBody: limit / 2, ResponseBody: limit})
-		req := post("application/json", coders[0].encode(body))
-		req.Headers = append(req.Headers, gzipped)
-		f.exchange(req, ok("application/json", coders[0].encode(body), gzipped))
+	coded := func(c coder) netlog.Header { return netlog.Header{Name: "Content-Encoding", Value: c.coding} }
+	gz, br := coders[0], coders[4]
+	large := sample(11 << 20)
+	bomb := zstdBomb(75) // 9.4 MiB in 309 bytes
+	tests := []struct {
+		name    string
+		limits  netlog.Limits
+		maxBody int64
+		coder   coder
+		body    []byte // of a request and of an answer
+		want    int64  // decoded; of the request, when the answer's is another
+		answer  int64
+	}{
+		{"past what the log keeps", netlog.Limits{RequestBody: 50, ResponseBody: 100}, 0, gz, gz.encode(large[:5000]), 5000, 5000},
+		{"past what a log keeps by default", netlog.Limits{}, 0, br, br.encode(large[:2<<20]), 2 << 20, 2 << 20},
+		{"past everything", netlog.Limits{RequestBody: 1 << 20, ResponseBody: 1 << 20}, 0, gz, gz.encode(large), wholeBody, wholeBody},
+		{"by a log that keeps more", netlog.Limits{RequestBody: 64 << 20, ResponseBody: 12 << 20}, 0, gz, gz.encode(large), 11 << 20, 11 << 20},
+		{"a bomb", netlog.Limits{RequestBody: 2 << 20, ResponseBody: 1 << 20}, 0, coders[5], bomb, 2 << 20, 1 << 20},
+		{"a bomb, and no limits", netlog.Limits{}, 0, coders[5], bomb, 75 << 17, 1 << 20},
+		{"asked for less", netlog.Limits{RequestBody: 100, ResponseBody: 100}, 10, gz, gz.encode(large[:5000]), 10, 10},
+		{"asked for more", netlog.Limits{RequestBody: 100, ResponseBody: 100}, 10_000_000, coders[5], bomb, 75 << 17, 75 << 17},
 	}
-	for _, max := range []int64{0, 10, 10_000} {
-		log, stats := convertLog(t, f.log(), Options{MaxBody: max})
-		for i, e := range log.Entries {
-			want, wantPost := []int64{100, 2000}[i], []int64{50, 1000}[i]
-			if max > 0 {
-				want, wantPost = min(max, 5000), min(max, 5000)
-			}
-			if n := int64(len(*e.Response.Content.Text)); n != want || e.Response.Content.Size != want {
-				t.Errorf("limit %d, answer %d: %d bytes, size %d, want %d", max, i, n, e.Response.Content.Size, want)
-			}
-			if n := int64(len(e.Request.PostData.Text)); n != wantPost {
-				t.Errorf("limit %d, request %d: %d bytes, want %d", max, i, n, wantPost)
-			}
-			if cut := e.Response.Content.Truncated; cut != (want < 5000) || cut == (e.Response.Content.Compression != nil) {
-				t.Errorf("limit %d, answer %d: truncated %v, compression %v", max, i, cut, e.Response.Content.Compression)
-			}
+	for _, test := range tests {
+		f := newFixture(t)
+		f.start(test.limits)
+		req := post("application/json", test.body)
+		req.Headers = append(req.Headers, coded(test.coder))
+		f.exchange(req, ok("application/json", test.body, coded(test.coder)))
+		whole, _, err := new(decoder).decode([]string{test.coder.coding}, &source{data: test.body}, 64<<20, false)
+		if err != nil {
+			t.Fatal(err)
 		}
-		if (stats.Truncated == 2) != (max < 5000) {
-			t.Errorf("limit %d: %d truncated", max, stats.Truncated)
+		log, stats := convertLog(t, f.log(), Options{MaxBody: test.maxBody})
+		e := log.Entries[0]
+		if n := int64(len(e.Request.PostData.Text)); n != test.want || e.Request.PostData.Truncated != (n < int64(len(whole))) {
+			t.Errorf("%s: %d bytes of the request, want %d; truncated %v", test.name, n, test.want, e.Request.PostData.Truncated)
+		}
+		c := e.Response.Content
+		cut := test.answer < int64(len(whole))
+		if n := int64(len(*c.Text)); n != test.answer || c.Size != n {
+			t.Errorf("%s: %d bytes of the answer, size %d, want %d", test.name, n, c.Size, test.answer)
+		}
+		if c.Truncated != cut || cut == (c.Compression != nil) {
+			t.Errorf("%s: truncated %v, compression %v", test.name, c.Truncated, c.Compression)
+		}
+		if cut != (stats.Truncated == 1) {
+			t.Errorf("%s: %d truncated", test.name, stats.Truncated)
 		}
 	}
 }

@@ -222,15 +222,23 @@ func TestDecodeHugeBomb(t *testing.T) {
 	}
 	checkBomb(t, "members", []string{"gzip"}, inner.Bytes(), 1<<20)
 	checkBomb(t, "members in gzip", []string{"gzip", "gzip"}, coders[0].encode(inner.Bytes()), 1<<20)
-	// In zstd a block of one repeated byte takes four bytes for 128 KiB
-	// (RFC 8878 §3.1.1.2.2): here 10 GiB in 320 KiB.
-	frame := []byte{0x28, 0xb5, 0x2f, 0xfd, 0x00, 0x58} // a window of 2 MiB
-	for range 80 << 10 {
-		frame = append(frame, 0x02, 0x00, 0x10, 0x00)
-	}
-	frame = append(frame, 0x03, 0x00, 0x10, 0x00)
+	frame := zstdBomb(80 << 10) // 10 GiB in 320 KiB
 	checkBomb(t, "zstd blocks", []string{"zstd"}, frame, 1<<20)
 	checkBomb(t, "zstd blocks in gzip", []string{"zstd", "gzip"}, coders[0].encode(frame), 1<<20)
+}
+
+// zstdBomb is so many blocks of 128 KiB of one repeated byte, each of which takes
+// four bytes (RFC 8878 §3.1.1.2.2).
+func zstdBomb(blocks int) []byte {
+	frame := []byte{0x28, 0xb5, 0x2f, 0xfd, 0x00, 0x58} // a window of 2 MiB
+	for i := range blocks {
+		last := byte(0)
+		if i == blocks-1 {
+			last = 1
+		}
+		frame = append(frame, 0x02|last, 0x00, 0x10, 'a')
+	}
+	return frame
 }
 
 // checkBomb decodes a bomb and looks at what it cost: the output, and the
@@ -258,7 +266,7 @@ func checkBomb(t *testing.T, name string, codings []string, bomb []byte, limit i
 func TestContent(t *testing.T) {
 	text := sample(2000)
 	gz := coders[0].encode(text)
-	big := sample(1<<20 + 5)
+	big := sample(wholeBody + 5)
 	coded := netlog.Header{Name: "Content-Encoding", Value: "gzip"}
 	cutBody := func(b []byte, keep int) *netlog.Body {
 		body := kept(b)
@@ -283,7 +291,7 @@ func TestContent(t *testing.T) {
 		{name: "binary", resp: ok("image/png", []byte("\x89PNG\x00")),
 			want: Content{Size: 5, Compression: number(0), MimeType: "image/png", Text: str("iVBORwA="), Encoding: "base64"}},
 		{name: "past the limit", resp: ok("application/json", coders[0].encode(big), coded),
-			want: Content{Size: 1 << 20, MimeType: "application/json", Text: str(string(big[:1<<20])),
+			want: Content{Size: wholeBody, MimeType: "application/json", Text: str(string(big[:wholeBody])),
 				BodyNote: BodyNote{Truncated: true, KeptSize: number(int64(len(coders[0].encode(big))))}}},
 		{name: "not kept", resp: &netlog.Response{Status: 200, Headers: []netlog.Header{{Name: "Content-Type", Value: "font/woff2"}}, Body: notKept},
 			want: Content{Size: 2000, Compression: number(0), MimeType: "font/woff2"}},

@@ -10,7 +10,8 @@
 //
 // [Entries] gives the entries one by one instead, [Assembler] those of a log that
 // is being written as they end, and [Reader] those of any HAR, another program's
-// too. A [Filter] says which.
+// too. A [Filter] says which, a [Profile] makes them for one reader, and a
+// [Format] compresses the HAR or makes it a Playwright trace.
 //
 // What it promises:
 //
@@ -23,11 +24,13 @@
 //     connect; content.size is bodySize + compression where compression is given.
 //   - Bodies are decoded (gzip, deflate, br, zstd, stacked). A body that can't be
 //     is there in base64 with `_undecoded`; one of which only a part is there
-//     has `_truncated`. Decoding stops at a limit, so that a bomb costs no more.
+//     has `_truncated`. Decoding stops at a limit, so that a bomb costs no more,
+//     and what is split into parts (forms, events, messages) at 100,000 of them.
 //   - A line that can't be used is counted and never fails the export.
 //
 // Two passes are made over the log, so it has to be a file. Memory grows with
-// the number of entries (some 60 bytes each) and never with their bodies.
+// the number of entries (some 60 bytes each) and never with their bodies. Entries
+// are made by a few goroutines at once; one with much of a body is made alone.
 //
 // It reads only the log: what the browser took from its cache or never sent is
 // not in a HAR of ours. It removes no secrets: a HAR holds cookies and

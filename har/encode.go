@@ -37,6 +37,13 @@ func (e *encoder) raw(s string) {
 	}
 }
 
+// write writes what is encoded already.
+func (e *encoder) write(b []byte) {
+	if e.flush() == nil {
+		_, e.err = e.w.Write(b)
+	}
+}
+
 func (e *encoder) next() {
 	if !e.first {
 		e.buf = append(e.buf, ',')

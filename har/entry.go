@@ -9,15 +9,6 @@ import (
 	"github.com/agentenv/netlog/netlog"
 )
 
-// A record is all the lines of one exchange or tunnel.
-type record struct {
-	id       int64
-	open     *netlog.Open
-	answer   *netlog.Answer // nil: none
-	end      *netlog.End    // nil: still going
-	messages []*netlog.Message
-}
-
 // A process is what one run of the proxy tells all its entries.
 type process struct {
 	first  int64 // the number of its first start line
@@ -29,21 +20,44 @@ type builder struct {
 	decoder  decoder
 	maxBody  int64 // of Options
 	noBodies bool
+	most     int64 // bounds decoded bodies below their limit, which cut then says; 0: not at all
+	cut      bool
 }
 
-// The limits of a log without a start line: the defaults of its format.
 const (
+	// What is kept without a start line that says otherwise: the format's defaults.
 	defaultRequestBody  = 10 << 20
 	defaultResponseBody = 1 << 20
+
+	// wholeBody is up to how many bytes a body that the log has whole is decoded,
+	// whatever the log keeps of one: to a grader half of a JSON is none.
+	wholeBody = 10 << 20
+
+	// wholeRatio bounds that for bodies of which few bytes were sent. No text is
+	// compressed so far; a bomb costs what the log keeps of a body.
+	wholeRatio = 256
 )
 
-func (b *builder) limit(logged, usual int64) int64 {
+// limit is how many bytes of a body are decoded. logged is what the log's process
+// kept of one.
+func (b *builder) limit(body *netlog.Body, logged int64) int64 {
 	if b.maxBody > 0 {
 		return b.maxBody
-	} else if logged > 0 {
+	} else if body == nil || body.Kept == nil {
 		return logged
 	}
-	return usual
+	return max(logged, min(wholeBody, wholeRatio*body.Kept.Len()))
+}
+
+// payload decodes a body as far as its limit.
+func (b *builder) payload(body *netlog.Body, codings []string, logged int64) payload {
+	limit := b.limit(body, logged)
+	if b.most == 0 || limit <= b.most {
+		return b.decoder.payload(body, codings, limit)
+	}
+	p := b.decoder.payload(body, codings, b.most)
+	b.cut = b.cut || p.over
+	return p
 }
 
 // entry makes a record's entry.

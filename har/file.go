@@ -10,7 +10,7 @@ import (
 	"github.com/agentenv/netlog/netlog"
 )
 
-// WriteFile writes log's HAR to path, readable by its owner alone, since it
+// WriteFile writes log's HAR, in the format of o, to path, readable by its owner alone, since it
 // holds cookies and passwords. The file is there when it is whole: until then,
 // and after an error, what stood at path before still does. A link at path is
 // followed; what is no regular file is refused.

@@ -5,8 +5,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/agentenv/netlog/netlog"
 )
 
 // A Filter says which entries are kept: those that pass every field that is set.
@@ -64,8 +62,11 @@ func (f *Filter) keepsURL(url string) bool {
 	return f.Host(urlHost(url))
 }
 
-func (f *Filter) keepsKind(e *Entry) bool {
-	return !f.NoTunnels || e.Request.Method != "CONNECT" || strings.HasPrefix(e.Request.URL, "ws")
+func (f *Filter) keepsKind(e *Entry) bool { return !f.NoTunnels || !e.isTunnel() }
+
+// isTunnel says whether e is a CONNECT, but for a WebSocket's.
+func (e *Entry) isTunnel() bool {
+	return e.Request.Method == "CONNECT" && !strings.HasPrefix(e.Request.URL, "ws")
 }
 
 func (f *Filter) keepsStatus(status int) bool {
@@ -118,6 +119,7 @@ func (c *converter) filter(f *Filter) error {
 		return nil
 	}
 	items := &c.index.items
+	reader := &recordReader{log: c.log, index: c.index}
 	kept := 0
 	for i := range c.index.processes {
 		p := &c.index.processes[i]
@@ -128,7 +130,7 @@ func (c *converter) filter(f *Filter) error {
 				return err
 			}
 			it := items.at(begin)
-			keep, err := c.keeps(f, it)
+			keep, err := f.keepsItem(it, reader)
 			if err != nil {
 				return err
 			}
@@ -137,7 +139,7 @@ func (c *converter) filter(f *Filter) error {
 				kept++
 				continue
 			}
-			c.stats.Filtered++
+			c.found.Filtered++
 			delete(c.index.answers, it.open)
 			delete(c.index.messages, it.open)
 		}
@@ -147,14 +149,14 @@ func (c *converter) filter(f *Filter) error {
 	return nil
 }
 
-func (c *converter) keeps(f *Filter, it *item) (bool, error) {
+func (f *Filter) keepsItem(it *item, reader *recordReader) (bool, error) {
 	if !f.keepsID(it.id) || !f.keepsTime(time.UnixMicro(it.micros)) {
 		return false, nil
 	}
 	if f.Host == nil && len(f.Statuses) == 0 && !f.NoTunnels {
 		return true, nil
 	}
-	line, err := c.line(it.open)
+	line, err := reader.line(it.open)
 	if line == nil || line.Open == nil {
 		return err == nil, err
 	}
@@ -166,30 +168,8 @@ func (c *converter) keeps(f *Filter, it *item) (bool, error) {
 		return true, nil
 	}
 	r := &record{id: it.id, open: line.Open}
-	if err := c.outcome(r, it, c.line); err != nil {
+	if err := reader.outcome(r, it, reader.line); err != nil {
 		return false, err
 	}
 	return f.keepsStatus(r.status()), nil
-}
-
-// response is the answer as far as it is known; nil when there is none.
-func (r *record) response() *netlog.Response {
-	switch {
-	case r.end != nil && r.end.Response != nil:
-		return r.end.Response
-	case r.answer != nil:
-		// Its process died, or it is still going: the head is all that is known.
-		return r.answer.Response
-	}
-	return nil
-}
-
-// status is the answer's, -1 when there is none.
-func (r *record) status() int {
-	if answer := r.response(); answer != nil && answer.Status != 0 { // 0: unparsed
-		return answer.Status
-	} else if tunnelled(r) {
-		return 200
-	}
-	return -1
 }

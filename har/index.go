@@ -22,6 +22,21 @@ type segment struct {
 	begin, end int
 }
 
+// process is the one of item i.
+func (x *index) process(i int) process {
+	p := sort.Search(len(x.processes), func(p int) bool { return x.processes[p].end > i })
+	return x.processes[p].process
+}
+
+// length is that of all of an item's lines.
+func (x *index) length(it *item) int64 {
+	n := int64(it.open.Length) + int64(it.end.Length) + int64(x.answers[it.open].Length)
+	for _, pos := range x.messages[it.open] {
+		n += int64(pos.Length)
+	}
+	return n
+}
+
 // indexLines is after how many lines progress is told of the first pass.
 const indexLines = 4096
 

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/klauspost/compress/gzip"
 )
 
 // ErrNotHAR says that what was read is no HAR: no JSON object with log.entries.
@@ -21,6 +23,19 @@ type Reader struct {
 	entry *Entry
 	begun bool
 	err   error
+}
+
+// Unpack gives what r holds, decompressed where that is gzip.
+func Unpack(r io.Reader) (io.Reader, error) {
+	b := bufio.NewReaderSize(r, 64<<10)
+	if begin, _ := b.Peek(2); !beginsMember(begin) || len(begin) < 2 {
+		return b, nil
+	}
+	z, err := gzip.NewReader(b)
+	if err != nil {
+		return nil, fmt.Errorf("decompress: %w", err)
+	}
+	return z, nil
 }
 
 // NewReader returns a Reader of r, which it buffers.

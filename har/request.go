@@ -1,6 +1,7 @@
 package har
 
 import (
+	"cmp"
 	"encoding/base64"
 	"strings"
 	"unicode/utf8"
@@ -53,7 +54,7 @@ func (b *builder) request(p process, r *record, webSocket bool, e *Entry) {
 
 func (b *builder) postData(p process, list []netlog.Header, body *netlog.Body, e *Entry) {
 	contentType := header(list, "Content-Type")
-	got := b.decoder.payload(body, codings(list), b.limit(p.limits.RequestBody, defaultRequestBody))
+	got := b.payload(body, codings(list), cmp.Or(p.limits.RequestBody, defaultRequestBody))
 	out := &PostData{MimeType: plainMedia(contentType), Text: string(got.bytes), BodyNote: got.note}
 	// Without its coding undone a body is no text, even where it happens to be
 	// UTF-8.

@@ -1,6 +1,7 @@
 package har
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/agentenv/netlog/netlog"
@@ -59,7 +60,7 @@ func (b *builder) response(p process, r *record, answer *netlog.Response, e *Ent
 		out.Content.Size, out.Content.SHA256 = out.BodySize, body.SHA256
 		return
 	}
-	got := b.decoder.payload(body, codings(answer.Headers), b.limit(p.limits.ResponseBody, defaultResponseBody))
+	got := b.payload(body, codings(answer.Headers), cmp.Or(p.limits.ResponseBody, defaultResponseBody))
 	out.Content = got.content(contentType, out.BodySize)
 	if !got.kept || got.note.Undecoded != "" {
 		return

@@ -62,7 +62,8 @@ type Entry struct {
 	ServerIPAddress string   `json:"serverIPAddress,omitempty"`
 	Connection      string   `json:"connection,omitempty"` // the server's port, as browsers write it
 
-	ID              int64            `json:"_id,omitempty"` // the number of the log's open line
+	ID              int64            `json:"_id,omitempty"`            // the number of the log's open line
+	MonotonicTime   Millis           `json:"_monotonicTime,omitempty"` // in a Playwright trace alone: when it began, by its clock
 	Via             string           `json:"_via,omitempty"`
 	Site            string           `json:"_site,omitempty"`
 	ResourceType    string           `json:"_resourceType,omitempty"`
@@ -155,6 +156,7 @@ type PostData struct {
 	MimeType string  `json:"mimeType"`
 	Params   []Param `json:"params,omitempty"`
 	Text     string  `json:"text"`
+	Encoding string  `json:"encoding,omitempty"` // "base64": Text is in it, as Playwright reads it
 	Base64   string  `json:"_base64,omitempty"`
 	BodyNote
 }
@@ -167,6 +169,7 @@ type Content struct {
 	Text        *string `json:"text,omitempty"`
 	Encoding    string  `json:"encoding,omitempty"` // "base64"
 	Charset     string  `json:"_charset,omitempty"` // what Text was transcoded from
+	SHA1        string  `json:"_sha1,omitempty"`    // in a Playwright trace alone: names the resource that has the bytes
 	BodyNote
 }
 

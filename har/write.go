@@ -15,6 +15,9 @@ func (e *encoder) entry(v *Entry) {
 		e.stringIf("serverIPAddress", v.ServerIPAddress)
 		e.stringIf("connection", v.Connection)
 		e.intIf("_id", v.ID)
+		if v.MonotonicTime != 0 {
+			e.millis("_monotonicTime", v.MonotonicTime)
+		}
 		e.stringIf("_via", v.Via)
 		e.stringIf("_site", v.Site)
 		e.stringIf("_resourceType", v.ResourceType)
@@ -69,6 +72,7 @@ func (e *encoder) request(v *Request) {
 					e.params("params", p.Params)
 				}
 				e.string("text", p.Text)
+				e.stringIf("encoding", p.Encoding)
 				e.stringIf("_base64", p.Base64)
 				e.bodyNote(&p.BodyNote)
 			})
@@ -97,6 +101,7 @@ func (e *encoder) response(v *Response) {
 			}
 			e.stringIf("encoding", c.Encoding)
 			e.stringIf("_charset", c.Charset)
+			e.stringIf("_sha1", c.SHA1)
 			e.bodyNote(&c.BodyNote)
 		})
 		e.string("redirectURL", v.RedirectURL)

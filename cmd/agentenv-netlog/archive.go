@@ -81,23 +81,37 @@ func (a *harArchive) Close() error { return a.file.Close() }
 // probe looks whether entries begin, so that what is no HAR is told before
 // anything is printed.
 func (a *harArchive) probe() error {
-	r := har.NewReader(har.WithoutBodies(a.file))
-	r.Next()
-	if err := r.Err(); errors.Is(err, har.ErrNotHAR) {
+	r, err := a.reader(false)
+	if err == nil {
+		r.Next()
+		err = r.Err()
+	}
+	if errors.Is(err, har.ErrNotHAR) || r == nil {
 		return fmt.Errorf("open %q: neither a network log nor a HAR: %w", a.file.Name(), err)
 	}
 	return nil
 }
 
-func (a *harArchive) each(f *har.Filter, bodies bool, do func(*har.Entry) error) error {
+// reader reads the file from its beginning.
+func (a *harArchive) reader(bodies bool) (*har.Reader, error) {
 	if _, err := a.file.Seek(0, io.SeekStart); err != nil {
-		return err
+		return nil, err
 	}
-	in := io.Reader(a.file)
+	in, err := har.Unpack(a.file)
+	if err != nil {
+		return nil, err
+	}
 	if !bodies {
 		in = har.WithoutBodies(in)
 	}
-	r := har.NewReader(in)
+	return har.NewReader(in), nil
+}
+
+func (a *harArchive) each(f *har.Filter, bodies bool, do func(*har.Entry) error) error {
+	r, err := a.reader(bodies)
+	if err != nil {
+		return err
+	}
 	for r.Next() {
 		if !f.Keeps(r.Entry()) {
 			continue

@@ -19,6 +19,8 @@ import (
 
 type harFlags struct {
 	output  string
+	reader  string
+	gzip    bool
 	maxBody string
 	filter  filterFlags
 }
@@ -32,14 +34,20 @@ func newHAR() *cobra.Command {
 meanwhile: what it has not ended yet is in the HAR as far as it is known.
 
 The HAR appears whole or not at all, and takes the place of an older one. It holds
-cookies and passwords as the log does.
+cookies and passwords as the log does. A name that ends with .gz makes it compressed,
+as --gzip does, and one with .zip makes it a Playwright trace: for its trace viewer,
+and for graders that read trace.network.
 
+Most readers take it as it is. --for makes it for one that wants something else:
+` + profilesHelp() + `
 ` + maxBodyHelp + `
 
 ` + filterHelp + `
 The HAR's _stats say how many entries were left out.`,
 		Example: `  agentenv-netlog har network.jsonl
   agentenv-netlog har network.jsonl -o login.har
+  agentenv-netlog har network.jsonl --for webarena
+  agentenv-netlog har network.jsonl -o trace.zip
   agentenv-netlog har network.jsonl --max-body 64MiB
   agentenv-netlog har network.jsonl -o - | jq '.log.entries[].request.url'
   agentenv-netlog har network.jsonl --host shop.example --host '*.shop.example' --since 10m`,
@@ -56,6 +64,8 @@ The HAR's _stats say how many entries were left out.`,
 	flags := c.Flags()
 	flags.SortFlags = false
 	flags.StringVarP(&f.output, "output", "o", "", "`FILE` to write, - for standard output (default: beside the log, network.har for network.jsonl)")
+	flags.StringVar(&f.reader, "for", "", "make it for this `READER`: "+strings.Join(profileNames(), ", "))
+	flags.BoolVar(&f.gzip, "gzip", false, "compress the HAR (default name: network.har.gz)")
 	addMaxBody(flags, &f.maxBody)
 	f.filter.add(flags)
 	return c
@@ -73,6 +83,14 @@ func runHAR(ctx context.Context, path string, f harFlags, stdout, stderr io.Writ
 	if err != nil {
 		return err
 	}
+	format, err := f.format()
+	if err != nil {
+		return err
+	}
+	profile, err := f.profile(format)
+	if err != nil {
+		return err
+	}
 	if f.output != "-" { // what is half written is to be removed
 		var stop context.CancelFunc
 		ctx, stop = untilInterrupted(ctx)
@@ -86,9 +104,15 @@ func runHAR(ctx context.Context, path string, f harFlags, stdout, stderr io.Writ
 	live := liveFile(path)
 	if f.output == "" {
 		f.output = strings.TrimSuffix(live, filepath.Ext(live)) + ".har"
+		if format == har.Gzip {
+			f.output += ".gz"
+		}
 	}
 	p := newProgress(ctx, stderr)
-	options := har.Options{Version: programVersion(), Title: filepath.Base(live), MaxBody: most, Filter: filter, Progress: p.tell}
+	options := har.Options{
+		Version: programVersion(), Title: filepath.Base(live), MaxBody: most, Filter: filter,
+		Rewrite: profile.Rewrite, Format: format, Progress: p.tell,
+	}
 	if f.output == "-" {
 		stats, err := har.Convert(log, stdout, options)
 		p.clear()
@@ -111,6 +135,65 @@ func runHAR(ctx context.Context, path string, f harFlags, stdout, stderr io.Writ
 	}
 	summarize(stderr, stats, f.output)
 	return nil
+}
+
+// profileNames are the readers of --for.
+func profileNames() []string {
+	var names []string
+	for _, p := range har.Profiles() {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
+// profilesHelp says in a paragraph each what --for does.
+func profilesHelp() string {
+	var b strings.Builder
+	for _, p := range har.Profiles() {
+		fmt.Fprintf(&b, "  %-10s  %s\n", p.Name, strings.ReplaceAll(p.About, "\n", "\n"+strings.Repeat(" ", 14)))
+	}
+	return b.String()
+}
+
+// profile is that of --for; its zero value changes nothing.
+func (f *harFlags) profile(format har.Format) (har.Profile, error) {
+	if f.reader == "" {
+		return har.Profile{}, nil
+	}
+	for _, p := range har.Profiles() {
+		if p.Name != f.reader {
+			continue
+		}
+		if format == har.Gzip && !p.Gzip {
+			return p, misused(fmt.Errorf("%s does not read a compressed HAR", p.Name), "leave --gzip, or the .gz of the name, out")
+		}
+		return p, nil
+	}
+	return har.Profile{}, misused(fmt.Errorf("--for %q is no reader that there is a profile for", f.reader),
+		"give one of "+strings.Join(profileNames(), ", ")+"; others take the HAR without --for")
+}
+
+// format is what the flags ask for.
+func (f *harFlags) format() (har.Format, error) {
+	format := formatOf(f.output)
+	if f.gzip {
+		if format == har.Trace {
+			return format, misused(fmt.Errorf("--gzip does not go with %q, which is a trace and compressed as it is", f.output), "leave --gzip out, or name a .har")
+		}
+		format = har.Gzip
+	}
+	return format, nil
+}
+
+// formatOf is what a file's name says that it holds.
+func formatOf(path string) har.Format {
+	switch strings.ToLower(filepath.Ext(path)) {
+	case ".gz":
+		return har.Gzip
+	case ".zip":
+		return har.Trace
+	}
+	return har.JSON
 }
 
 // liveFile is the log's own file, when path is the folder of it.
@@ -188,7 +271,12 @@ func sameFile(a, b string) bool {
 	return errX == nil && errY == nil && os.SameFile(x, y)
 }
 
+// write writes the HAR, in the format of the target's name unless another is
+// asked for.
 func (t target) write(log *netlog.Log, options har.Options) (har.Stats, error) {
+	if options.Format == har.JSON {
+		options.Format = formatOf(t.path)
+	}
 	if !t.stream {
 		stats, err := har.WriteFile(log, t.path, options)
 		if err != nil {

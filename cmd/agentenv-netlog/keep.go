@@ -154,7 +154,7 @@ func parseSize(flag, s string) (int64, error) {
 
 // addMaxBody adds --max-body, which har and show have.
 func addMaxBody(flags *pflag.FlagSet, to *string) {
-	flags.StringVar(to, "max-body", "", "decode this much of each body of a log, `SIZE` such as 64MiB (default: what the log was to keep of one)")
+	flags.StringVar(to, "max-body", "", "decode this much of each body of a log, `SIZE` such as 64MiB (default: 10MiB, or what the log was to keep of one if that is more)")
 }
 
 // parseMaxBody reads --max-body; 0 when it was not given.
@@ -170,9 +170,9 @@ func parseMaxBody(s string) (int64, error) {
 }
 
 // maxBodyHelp is what --max-body's own line has no room for.
-const maxBodyHelp = `A body is decoded up to the limit that the log was written with (proxy: 1MiB of an
-answer, 10MiB of a request), which its kept bytes may exceed once they are inflated;
-the rest is left out and the body marked as truncated. --max-body sets another limit.`
+const maxBodyHelp = `A body is decoded up to 10MiB, or to what the log was to keep of one if that is more; the
+rest is left out and the body marked as truncated. One that inflates more than 256 times is
+decoded only so far, or to what the log was to keep. --max-body sets another limit for all.`
 
 // formatSize is a size as parseSize reads it.
 func formatSize(n int64) string {

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"archive/zip"
+	"compress/gzip"
 	"context"
 	"fmt"
 	"io"
@@ -45,7 +47,7 @@ func (m leakFree) Run() int {
 }
 
 // probe is a command to record: "env NAME…", "exit N", "kill", "interrupts",
-// "cat", "get URL…" and "ask URL…".
+// "cat", "get URL…", "ask URL…" and "unpack FILE [NAME]" of a gzip or a ZIP.
 func probe() {
 	switch os.Args[1] {
 	case "env":
@@ -88,6 +90,11 @@ func probe() {
 			fmt.Println()
 			answer.Body.Close()
 		}
+	case "unpack":
+		if err := unpack(os.Args[2:]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
 	case "get":
 		// What any program with net/http does, but for loopback addresses, which it
 		// would reach without a proxy.
@@ -105,6 +112,34 @@ func probe() {
 	default:
 		os.Exit(99)
 	}
+}
+
+// unpack prints what is in a gzip, or in a ZIP under a name.
+func unpack(args []string) error {
+	if len(args) > 1 {
+		z, err := zip.OpenReader(args[0])
+		if err != nil {
+			return err
+		}
+		defer z.Close()
+		r, err := z.Open(args[1])
+		if err != nil {
+			return err
+		}
+		_, err = io.Copy(os.Stdout, r)
+		return err
+	}
+	f, err := os.Open(args[0])
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(os.Stdout, z)
+	return err
 }
 
 func TestScripts(t *testing.T) {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"compress/gzip"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -140,6 +141,37 @@ func TestSizesAndTimes(t *testing.T) {
 	} {
 		if got := millisText(m); got != want {
 			t.Errorf("%d µs: %s, want %s", m, got, want)
+		}
+	}
+}
+
+// A compressed HAR that is broken is told from the start, one that is cut behind
+// its entries.
+func TestShowBrokenGzip(t *testing.T) {
+	path := writeHAR(t, entryJSON(`"http://h/"`, 200), entryJSON(`"http://h/2"`, 200))
+	plain, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	z.Write(plain)
+	z.Close()
+	for _, test := range []struct {
+		in   []byte
+		want string
+	}{
+		{packed.Bytes(), ""},
+		{[]byte("\x1f\x8bnonsense"), "neither a network log nor a HAR: decompress: gzip: invalid header"},
+		{packed.Bytes()[:packed.Len()-20], "unexpected EOF"},
+	} {
+		if err := os.WriteFile(path, test.in, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		err := runShow(t.Context(), path, showFlags{color: "never"}, &out, &out)
+		if got := fmt.Sprint(err); test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(got, test.want)) {
+			t.Errorf("%d bytes: got %v, want %q", len(test.in), err, test.want)
 		}
 	}
 }

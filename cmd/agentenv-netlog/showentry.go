@@ -183,6 +183,8 @@ func (p *entryPrinter) request(e *har.Entry) {
 		p.note(&d.BodyNote)
 		if d.Base64 != "" {
 			p.base64(d.Base64)
+		} else if d.Encoding == "base64" {
+			p.base64(d.Text)
 		} else if d.Text == "" && len(d.Params) > 0 { // of another program
 			for _, param := range d.Params {
 				p.text(printable(param.Name) + "=" + printable(param.Value) + "\n")

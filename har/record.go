@@ -1,0 +1,120 @@
+package har
+
+import (
+	"errors"
+	"io"
+
+	"github.com/agentenv/netlog/netlog"
+)
+
+// A record is all the lines of one exchange or tunnel.
+type record struct {
+	id       int64
+	open     *netlog.Open
+	answer   *netlog.Answer // nil: none
+	end      *netlog.End    // nil: still going
+	messages []*netlog.Message
+}
+
+// response is the answer as far as it is known; nil when there is none.
+func (r *record) response() *netlog.Response {
+	switch {
+	case r.end != nil && r.end.Response != nil:
+		return r.end.Response
+	case r.answer != nil:
+		// Its process died, or it is still going: the head is all that is known.
+		return r.answer.Response
+	}
+	return nil
+}
+
+// status is the answer's, -1 when there is none.
+func (r *record) status() int {
+	if answer := r.response(); answer != nil && answer.Status != 0 { // 0: unparsed
+		return answer.Status
+	} else if tunnelled(r) {
+		return 200
+	}
+	return -1
+}
+
+// A recordReader reads records where they lie in a log.
+type recordReader struct {
+	log        *netlog.Log
+	index      *index
+	noMessages bool
+	unreadable int64 // lines that read could not use
+	buf        []byte
+}
+
+// read reads an item's lines; nil when its open line can't be used.
+func (r *recordReader) read(it *item) (*record, error) {
+	line, err := r.use(it.open)
+	if line == nil || line.Open == nil {
+		return nil, err
+	}
+	out := &record{id: it.id, open: line.Open}
+	if err := r.outcome(out, it, r.use); err != nil {
+		return nil, err
+	}
+	for _, pos := range r.index.messages[it.open] {
+		if r.noMessages {
+			break
+		}
+		if line, err = r.use(pos); err != nil {
+			return nil, err
+		}
+		if line != nil && line.Message != nil {
+			out.messages = append(out.messages, line.Message)
+		}
+	}
+	return out, nil
+}
+
+// outcome reads how a record went on, so far as it did.
+func (r *recordReader) outcome(out *record, it *item, read func(netlog.Pos) (*netlog.Line, error)) error {
+	if it.end.Length > 0 {
+		line, err := read(it.end)
+		if err != nil {
+			return err
+		}
+		if line != nil {
+			out.end = line.End
+		}
+	}
+	if pos, ok := r.index.answers[it.open]; ok && (out.end == nil || out.end.Response == nil) {
+		line, err := read(pos)
+		if err != nil {
+			return err
+		}
+		if line != nil {
+			out.answer = line.Answer
+		}
+	}
+	return nil
+}
+
+// use reads a line and counts one that can't be used.
+func (r *recordReader) use(pos netlog.Pos) (*netlog.Line, error) {
+	line, err := r.line(pos)
+	if line == nil && err == nil {
+		r.unreadable++
+	}
+	return line, err
+}
+
+// line reads the line at pos; nil when it can't be used.
+func (r *recordReader) line(pos netlog.Pos) (*netlog.Line, error) {
+	b, err := r.log.ReadLine(pos, r.buf)
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil, nil // the file was cut since the first pass
+	} else if err != nil {
+		return nil, err
+	}
+	r.buf = b
+	line, err := netlog.ParseLine(b)
+	if err != nil {
+		return nil, nil
+	}
+	return line, nil
+}

@@ -36,7 +36,7 @@ func (c *client) directTLS() {
 	at := c.p.now()
 	target := c.localTarget()
 	if offered, err := c.clientHello(); err == nil && offered.ServerName != "" {
-		if name, err := canonicalSNI(offered.ServerName); err == nil {
+		if name, err := canonicalName(offered.ServerName); err == nil {
 			target.Host = name
 		}
 	}

@@ -5,8 +5,6 @@ import (
 	"net/netip"
 	"strconv"
 	"strings"
-
-	"golang.org/x/net/idna"
 )
 
 // A HostRule names hosts: one name, all names below one, or addresses. The zero
@@ -128,19 +126,16 @@ func parseRange(s string) (netip.Prefix, error) {
 
 func parseNames(s string) (name string, below bool, err error) {
 	host, below := strings.CutPrefix(s, "*.")
-	host = strings.TrimSuffix(host, ".")
-	name, err = idna.Lookup.ToASCII(host)
-	if err != nil { // it refuses underscores, which hosts do have
-		name = strings.ToLower(host)
-	}
-	for label := range strings.SplitSeq(name, ".") {
-		if label == "" || strings.ContainsFunc(label, notInName) {
-			return "", false, fmt.Errorf("%q is no host's name", s)
-		}
+	name, err = canonicalName(host)
+	switch {
+	case err != nil:
+		return "", false, fmt.Errorf("%q is no host's name: %w", s, err)
+	case isAddress(name) || strings.ContainsFunc(name, notInName):
+		return "", false, fmt.Errorf("%q is no host's name", s)
 	}
 	return name, below, nil
 }
 
 func notInName(r rune) bool {
-	return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '-' && r != '_'
+	return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '-' && r != '_' && r != '.'
 }

@@ -105,7 +105,7 @@ func (c *client) nameOf(o *origin, sni string, d Decision) (Decision, error) {
 	if sni == "" {
 		return d, nil
 	}
-	name, err := canonicalSNI(sni)
+	name, err := canonicalName(sni)
 	if err != nil || name != o.host && !isAddress(o.host) {
 		return d, refusalClosed(netlog.RefusedMisdirected, "the TLS handshake is for another name than the CONNECT")
 	}

@@ -130,15 +130,20 @@ func canonical(host string) (string, error) {
 	}
 	for i := range len(host) {
 		if host[i] >= 0x80 {
-			return idna.Lookup.ToASCII(host)
+			ascii, err := idna.Lookup.ToASCII(host)
+			if err != nil {
+				return "", err
+			}
+			return wire.CanonicalHost(ascii) // once more: a dot or a digit may have been written otherwise
 		}
 	}
 	return host, nil
 }
 
-// canonicalSNI is the name in a ClientHello in the form of an origin's host.
-func canonicalSNI(sni string) (string, error) {
-	host, err := wire.CanonicalHost(sni)
+// canonicalName is a name, as a ClientHello or a rule has it, in the form of an
+// origin's host.
+func canonicalName(name string) (string, error) {
+	host, err := wire.CanonicalHost(name)
 	if err != nil {
 		return "", err
 	}

@@ -33,6 +33,7 @@ func TestHostRules(t *testing.T) {
 		{"a_b.example", "a_b.example", 443, true},
 		{"bücher.example", "xn--bcher-kva.example", 443, true},
 		{"*.BÜCHER.example:443", "www.xn--bcher-kva.example", 443, true},
+		{"example。com。", "example.com", 443, true},
 		{"192.0.2.1", "192.0.2.1", 443, true},
 		{"192.0.2.1", "192.0.2.10", 443, false},
 		{"192.0.2.1:443", "192.0.2.1", 443, true},
@@ -71,7 +72,7 @@ func TestHostRules(t *testing.T) {
 
 func TestHostRulesRefuse(t *testing.T) {
 	for _, rule := range []string{
-		"", ":443", "*", "*.", "*.*.example", "a.*.example", "exam*ple", "a..b", ".a", "a b",
+		"", ":443", "*", "*.", "*.*.example", "192.0.2", "192.0.2.01", "0xc0000201", "3221225985", "*.192.0.2.1", "１９２.0.2.1", "*.1", "example.com..", "\u00ad", "a.*.example", "exam*ple", "a..b", ".a", "a b",
 		"https://example.com", "example.com/", "example.com:", "example.com:0", "example.com:65536", "example.com:http", "example.com:-1",
 		"[::1", "[::1]x", "[example.com]", "[192.0.2.1]", "[::1]:", "fe80::1%eth0", "::1]", "[::1]:443:443",
 		"10.0.0.0/33", "10.0.0.1/8", "10.0.0.0/", "10.0.0.0/8/8", "example.com/8", "[10.0.0.0/8]", "::ffff:10.0.0.0/104", "2001:db8::/32:443", "fe80::%eth0/10",
@@ -82,6 +83,51 @@ func TestHostRulesRefuse(t *testing.T) {
 	}
 	if (HostRule{}).Matches(Target{Host: "example.com", Port: 443}) || (HostRule{}).Matches(Target{Host: "10.0.0.1", Port: 443}) {
 		t.Error("the zero rule matches")
+	}
+}
+
+// However a host is written, a rule for it holds: in capitals, with a dot behind it,
+// with another script's dots, letters or digits, mapped into IPv6. What is no host
+// to a browser is none here.
+func TestRulesHoldForEverySpelling(t *testing.T) {
+	w := newWorld(t, func(c *Config) {
+		c.Policy = (&Rules{Deny: rules(t, "bücher.denied.test", "denied.test", "127.0.0.3")}).Decide
+		c.Dial = func(_ context.Context, _, address string) (net.Conn, error) {
+			t.Errorf("dialled %s", address)
+			return nil, net.ErrClosed
+		}
+	})
+	for status, hosts := range map[string][]string{
+		"403": {
+			"denied.test", "DENIED.Test", "denied.test.", "denied.test。", "denied。test", "ｄenied．test", "de\u00adnied.test", "DENIED。TEST．",
+			"bücher.denied.test", "BÜCHER.denied.test.", "xn--bcher-kva.denied.test", "XN--BCHER-KVA.denied。test", "bu\u0308cher.denied.test",
+			"127.0.0.3", "127.0.0.3.", "１２７.0.0.３", "127。0。0。3。", "[::ffff:127.0.0.3]", "[::FFFF:7F00:3]", "[0:0:0:0:0:ffff:127.0.0.3]",
+		},
+		"400": {
+			"127.3", "127.0.3", "2130706435", "0x7f000003", "0x7f.0x0.0x0.0x3", "0177.0.0.03", "127.0.0.003", "127.0.0.3.0", "１２７.３", "0x7f.3。",
+			"denied.test..", ".denied.test", "denied..test", "。denied.test", "denied.test。。", "%64enied.test", "denied%2etest", "\u00ad", "\u00ad.test", "a\u200db.test",
+			"denied.test\x7f", "denied.te\xffst", "[denied.test]", "[127.0.0.3]", "[::ffff:127.0.0.3%25lo]", "denied.test\\x", "a@denied.test", "::ffff:127.0.0.3",
+		},
+	} {
+		for _, host := range hosts {
+			for _, request := range []string{
+				"GET http://HOST:8080/ HTTP/1.1\r\nHost: HOST:8080\r\n\r\n",
+				"GET http://user:pass@HOST:8080/ HTTP/1.1\r\nHost: HOST:8080\r\n\r\n",
+				"GET http://HOST:8080/ HTTP/1.0\r\n\r\n",
+				"CONNECT HOST:8080 HTTP/1.1\r\nHost: HOST:8080\r\n\r\n",
+			} {
+				b := w.browser()
+				b.send(strings.ReplaceAll(request, "HOST", host))
+				want := status
+				if strings.Contains(host, "@") && strings.HasPrefix(request, "GET") {
+					continue // that is a user name
+				}
+				if got, _ := b.rest(); !strings.HasPrefix(got, "HTTP/1.1 "+want+" ") {
+					t.Errorf("%q: %.60q, want %s", strings.ReplaceAll(request, "HOST", host), got, want)
+				}
+				b.Close()
+			}
+		}
 	}
 }
 

@@ -185,6 +185,7 @@ func refusedTargets() []Case {
 		"http://origin..test/r", "http://origin.test../r", "http://origin%2etest/r", "http://origin.test%00/r", "http://[::1/r", "http://::1/r", "http://[]/r",
 		"http://[127.0.0.1]/r", "http://[::1]x/r", "http://[::1%25lo]/r", "http://[::1%lo]/r", "http://[origin.test]/r", "http://user@/r", "http://a@b@origin.test/r", "http://other.test@@origin.test/r", "http://a<b@origin.test/r", "http://origin.test\\@other.test/r",
 		"http://ori<gin.test/r", "http://ori\"gin.test/r", "http://" + strings.Repeat("a", 1100) + "/r", "http://\xff\xfe.test/r", "http://xn--a\xc3\xbc..test/r",
+		"http://127.1/r", "http://2130706433/r", "http://0x7f.1/r", "http://0177.0.0.1/r",
 	} {
 		url := "{blame}/"
 		if strings.Contains(target, "\xff") {
@@ -204,6 +205,7 @@ func refusedTargets() []Case {
 	for _, target := range []string{
 		"origin.test", "origin.test:", "origin.test:0", "origin.test:65536", "origin.test:https", ":443", "443", "/", "*", "http://origin.test/", "https://origin.test:443",
 		"origin.test:443/", "user@origin.test:443", "[::1:443", "::1:443", "[::1]", "origin.test:443:443", "origin..test:443", "origin.test:-1", "origin.test:+443", "origin.test:443\xff",
+		"127.1:443", "2130706433:443", "0x7f.1:443", "0177.0.0.1:443",
 	} {
 		list = append(list, refusal{
 			name: "CONNECT " + target, legs: Plain, method: "CONNECT", url: "{blame}/",
@@ -288,7 +290,7 @@ func refusedHosts() []Case {
 	}
 	for _, value := range []string{
 		"", " ", "origin.test, other.test", "origin.test other.test", "origin.test/r", "http://origin.test", "user@origin.test", "origin.test:0", "origin.test:65536",
-		"origin.test:x", "origin.test:80:80", ":80", "[::1", "::1", "origin.test?x", "origin.test#x", "origin..test", "origin%2etest", "origin.test\\x",
+		"origin.test:x", "origin.test:80:80", ":80", "[::1", "::1", "origin.test?x", "origin.test#x", "origin..test", "origin%2etest", "origin.test\\x", "127.1",
 	} {
 		list = append(list, refusal{name: "Host " + fmt.Sprintf("%q", value), send: "GET {u}/r HTTP/1.1\r\nHost:" + value + "\r\n\r\n"})
 	}

@@ -24,7 +24,8 @@ func SplitHostPort(hostport string, defaultPort uint16) (host string, port uint1
 // and an IPv6 address (brackets may surround it) as RFC 5952 writes it, without
 // brackets. Bytes from 0x80 on stay: a name in UTF-8 is the caller's to map.
 // Refused are an empty host or label, a byte that is none of a URI's host, a
-// percent sign (so an IPv6 zone too) and more than 1,024 bytes.
+// percent sign (so an IPv6 zone too), more than 1,024 bytes, and an IPv4 address
+// in another form than four decimal numbers.
 func CanonicalHost(host string) (string, error) {
 	b := []byte(host)
 	if strings.Contains(host, ":") && !strings.HasPrefix(host, "[") {
@@ -97,12 +98,39 @@ func checkName(name []byte) ([]byte, error) {
 	if name[0] == '.' || bytes.Contains(name, []byte("..")) || name[len(name)-1] == '.' {
 		return nil, authorityError("the host has an empty label")
 	}
+	ascii := true
 	for _, c := range name {
-		if c < 0x80 && !hostBytes[c] {
+		if c >= 0x80 {
+			ascii = false
+		} else if !hostBytes[c] {
 			return nil, authorityError("the host has a byte that is none of a host's")
 		}
 	}
+	if ascii && endsInNumber(name) {
+		if _, err := netip.ParseAddr(string(name)); err != nil {
+			return nil, authorityError("the host ends in a number and is no IPv4 address of four decimal ones")
+		}
+	}
 	return name, nil
+}
+
+// endsInNumber tells what a URL's host is an IPv4 address for, also one that is
+// written in fewer parts, in octal or in hexadecimal (WHATWG's URL standard). A
+// browser writes it anew before it asks, and of any other who asks resolvers
+// differ on what is meant: 127.1, 0177.0.0.1, 2130706433.
+func endsInNumber(name []byte) bool {
+	last := name[bytes.LastIndexByte(name, '.')+1:]
+	digits := isDigit
+	if len(last) > 1 && last[0] == '0' && lower(last[1]) == 'x' {
+		last = last[2:]
+		digits = func(c byte) bool { _, ok := hex(c); return ok }
+	}
+	for _, c := range last {
+		if !digits(c) {
+			return false
+		}
+	}
+	return true
 }
 
 // hostBytes are RFC 3986's unreserved and sub-delims.

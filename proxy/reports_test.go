@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/netip"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -241,4 +242,46 @@ func TestServerOfOldTLS(t *testing.T) {
 		t.Error(got)
 	}
 	w.want(port, "exchange mitm GET https://site.test:ADDR/ failed server_tls bad_answer")
+}
+
+// A browser resumes its session on its next connection, and what is done with that
+// is the connection's own: the certificate is not asked for again, but the policy is
+// (mitmproxy/mitmproxy#5339, golang/go#60506).
+func TestBrowserResumesItsSession(t *testing.T) {
+	var denied atomic.Bool
+	w := newWorld(t, func(c *Config) {
+		atHome(c)
+		c.Policy = func(Target) Decision {
+			if denied.Load() {
+				return Decision{Action: Refuse}
+			}
+			return Decision{}
+		}
+	})
+	_, port, _ := net.SplitHostPort(w.origin(answers(ok), "site.test"))
+	config := &tls.Config{ServerName: "site.test", RootCAs: w.ca.pool, ClientSessionCache: tls.NewLRUClientSessionCache(1)}
+	for range 2 {
+		b := w.connect("site.test:" + port)
+		session := tls.Client(b.Conn, config)
+		if err := session.Handshake(); err != nil {
+			t.Fatal(err)
+		}
+		p := newParty(t, session)
+		p.send("GET / HTTP/1.1\r\nHost: site.test:" + port + "\r\n\r\n")
+		p.expect(okEmpty)
+		b.Close()
+	}
+	denied.Store(true)
+	b := w.browser()
+	b.send("CONNECT site.test:" + port + " HTTP/1.1\r\nHost: site.test\r\n\r\n")
+	if got, _ := b.rest(); !strings.HasPrefix(got, "HTTP/1.1 403 ") {
+		t.Errorf("answer: %q", got)
+	}
+	w.waitFor(3)
+	pairs := w.want(port, "exchange mitm GET https://site.test:ADDR/ 200", "exchange mitm GET https://site.test:ADDR/ 200", "tunnel tunnel site.test:ADDR refused policy 403")
+	for i, p := range pairs[:2] {
+		if leg := p.end.ClientTLS; leg.Resumed != (i == 1) {
+			t.Errorf("connection %d: %+v", i, leg)
+		}
+	}
 }

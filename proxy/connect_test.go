@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
+	"fmt"
 	"io"
+	"maps"
 	"net"
 	"strings"
 	"testing"
@@ -131,7 +134,10 @@ func TestSNIOtherThanTheConnectsName(t *testing.T) {
 	if err := session.Handshake(); err == nil || !strings.Contains(err.Error(), "unrecognized name") {
 		t.Errorf("handshake: %v", err)
 	}
-	w.want("", "tunnel mitm one.test:443 refused misdirected 0")
+	p := w.want("", "tunnel mitm one.test:443 refused misdirected 0")[0]
+	if sni := p.end.Tunnel.SNI; sni != "two.test" {
+		t.Errorf("the entry names %q", sni)
+	}
 }
 
 // Where the CONNECT's host is an address the ClientHello's name is the connection's.
@@ -151,6 +157,34 @@ func TestSNINamesAnAddress(t *testing.T) {
 	w.want(port, "exchange mitm GET https://site.test:ADDR/ 200")
 	if first, second := <-asked, <-asked; first != "127.0.0.1" || second != "site.test" {
 		t.Errorf("the policy was asked for %q and %q", first, second)
+	}
+}
+
+// A name that is denied only when a ClientHello tells it stands in its entry, and so
+// does one whose certificate the browser does not take.
+func TestEntryOfASessionHasTheNameAskedFor(t *testing.T) {
+	w := newWorld(t, func(c *Config) { c.Policy = (&Rules{Deny: rules(t, "denied.test")}).Decide })
+	addr := w.origin(answers(ok), "site.test")
+	for name, roots := range map[string]*x509.CertPool{"denied.test": w.ca.pool, "site.test": x509.NewCertPool()} {
+		b := w.connect(addr)
+		session := tls.Client(b.Conn, &tls.Config{ServerName: name, RootCAs: roots, NextProtos: []string{"http/1.1"}})
+		if session.Handshake() == nil {
+			t.Errorf("a session for %s", name)
+		}
+		b.Close()
+	}
+	w.waitFor(2)
+	told := map[string]string{}
+	for _, p := range w.pairs() {
+		tn := p.end.Tunnel
+		told[strings.ReplaceAll(p.String(), addr, "ADDR")] = fmt.Sprint(tn.SNI, tn.ALPN, len(tn.TLSVersions) > 0)
+	}
+	want := map[string]string{
+		"tunnel mitm ADDR refused policy 0":                             "denied.test[http/1.1] true",
+		"tunnel mitm ADDR failed client_tls client_refused_certificate": "site.test[http/1.1] true",
+	}
+	if !maps.Equal(told, want) {
+		t.Errorf("entries: %v, want %v", told, want)
 	}
 }
 

@@ -49,8 +49,12 @@ func browserTLS(leaf func(string) (*tls.Certificate, error), keys io.Writer) *tl
 // server's own handshake is over: by it goes what the browser is offered. e is
 // nil where there is no server, and each request is told c.forbid.
 func (c *client) intercept(target Target, d Decision, e *early, at time.Time) {
-	pair := func(via netlog.Via) *tunnel { return c.newTunnel(hostPort(target.Host, target.Port), via, at) }
 	offered, err := c.clientHello()
+	pair := func(via netlog.Via) *tunnel {
+		t := c.newTunnel(hostPort(target.Host, target.Port), via, at)
+		t.saw(offered)
+		return t
+	}
 	if err != nil {
 		e.drop()
 		pair(netlog.ViaMITM).finish(c.fail(netlog.PhaseClientTLS, err))

@@ -177,8 +177,12 @@ func (t *tunnel) lookAtClient(begun []byte) bool {
 	if err != nil {
 		return errors.Is(err, hello.ErrShort)
 	}
-	t.seen.SNI, t.seen.ALPN, t.seen.TLSVersions = h.ServerName, h.ALPN, h.Versions
+	t.saw(h)
 	return false
+}
+
+func (t *tunnel) saw(h hello.ClientHello) {
+	t.seen.SNI, t.seen.ALPN, t.seen.TLSVersions = h.ServerName, h.ALPN, h.Versions
 }
 
 // lookAtServer looks for a ServerHello.

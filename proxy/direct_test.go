@@ -34,7 +34,6 @@ func sitesWorld(t *testing.T, addr *string) *world {
 					}
 				}
 			},
-			Redact: []string{"x-token"},
 		}
 	}
 	var once sync.Once // addr is known only later
@@ -43,7 +42,7 @@ func sitesWorld(t *testing.T, addr *string) *world {
 			once.Do(func() { routes["notes"].Address, routes["plain"].Address = *addr, *addr })
 			switch {
 			case target.Host == "plain.localhost":
-				return Decision{Action: RouteTo, Route: routes["plain"]}
+				return Decision{Action: RouteTo, Route: routes["plain"], Redact: []string{"x-token"}}
 			case target.Host != "notes.test" && target.Host != "www.notes.test":
 				return Decision{Action: TunnelThrough}
 			case target.Scheme == "http":

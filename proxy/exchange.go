@@ -71,10 +71,7 @@ func (c *client) newExchange(o *origin, at time.Time) *exchange {
 	if ex.upgrade {
 		ex.switched = make(chan struct{})
 	}
-	ex.p = c.p
-	if o.route != nil {
-		ex.secret = o.route.Redact
-	}
+	ex.p, ex.secret = c.p, o.redact
 	url, target := c.url(o)
 	ex.open = netlog.Open{
 		Time: at, Kind: netlog.KindExchange, Via: o.via, Site: o.site(),

@@ -29,8 +29,9 @@ type origin struct {
 
 	via      netlog.Via
 	route    *Route
-	redirect string  // the origin that its requests are sent to; "": they are served
-	asked    *Parent // gets the requests, by their URLs
+	redirect string   // the origin that its requests are sent to; "": they are served
+	redact   []string // the names of fields whose values stay out of the log
+	asked    *Parent  // gets the requests, by their URLs
 }
 
 func defaultPort(scheme string) uint16 {
@@ -59,6 +60,7 @@ func (o *origin) decided(d Decision) error {
 	if d.Action == Redirect && o.scheme == "http" {
 		o.redirect = d.To
 	}
+	o.redact = d.Redact
 	if d.routes() {
 		return o.routeTo(d.Route)
 	}

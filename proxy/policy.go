@@ -69,6 +69,9 @@ type Decision struct {
 	Reason string // why, for the log and the browser; used by Refuse and, in the log, TunnelThrough
 	Route  *Route // where to, for RouteTo; for Redirect whose name it is
 	To     string // for Redirect: the origin, such as "https://notes.test", to ask instead
+
+	// Redact names header fields as Config.Redact does, for the target's exchanges.
+	Redact []string
 }
 
 // routes tells whether the target is a site's name, served from Route.
@@ -93,8 +96,6 @@ type Route struct {
 	// Answer rewrites each head that comes down, also a 1xx's, before it is logged
 	// and relayed; nil: as it came. It may set Fields of a.
 	Answer func(a *wire.Answer, v Visit)
-	// Redact names header fields, as Config.Redact does, for the site's exchanges.
-	Redact []string
 }
 
 // A Visit is what a route's rewriting may need to know of the request.

@@ -189,7 +189,7 @@ func TestRules(t *testing.T) {
 			t.Errorf("%s %s: %+v, want %v", c.host, c.addr, d, c.want)
 		}
 	}
-	if d := (&Rules{}).Decide(Target{Host: "example.com", Addr: netip.MustParseAddr("127.0.0.1")}); d != (Decision{}) {
+	if d := (&Rules{}).Decide(Target{Host: "example.com", Addr: netip.MustParseAddr("127.0.0.1")}); d.Action != Intercept || d.Reason != "" {
 		t.Errorf("no rules: %+v", d)
 	}
 }

@@ -1,0 +1,68 @@
+package site
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/agentenv/netlog/proxy"
+	"github.com/agentenv/netlog/proxy/wire"
+)
+
+// siteRoot tells the gateway that the browser sees the site at its own root, so
+// that it names no prefix to it.
+const siteRoot = "AgentEnv-Site-Root"
+
+// rewriteRequest makes a request one for the route: its path under the prefix,
+// the gateway's Host, and what was forwarded in fields of ours alone.
+func (s *routed) rewriteRequest(r *wire.Request, v proxy.Visit) error {
+	target := string(r.Target)
+	switch {
+	case target == "*" && s.up.prefix != "": // of the site, not of the gateway
+		target = "/"
+	case s.up.prefix != "" && climbs(target):
+		return errors.New("the path leads out of the site's own")
+	}
+	if target != "*" {
+		target = s.up.prefix + target
+	}
+	r.Target = []byte(target)
+
+	named := r.Fields.Count("host") > 0
+	kept := r.Fields[:0]
+	for _, f := range r.Fields {
+		switch {
+		case strings.EqualFold(string(f.Name), "host"):
+			kept = append(kept, field(string(f.Name), s.up.given))
+		case !s.isOurs(string(f.Name)):
+			kept = append(kept, f)
+		}
+	}
+	if !named { // HTTP/1.0
+		kept = slices.Insert(kept, 0, field("Host", s.up.given))
+	}
+	kept = append(kept,
+		field("X-Forwarded-Host", v.Authority),
+		field("X-Forwarded-Proto", v.Scheme),
+		field("X-Forwarded-For", v.Client),
+		field(siteRoot, "1"))
+	r.Fields = append(kept, s.headers...)
+	return nil
+}
+
+// isOurs tells the fields that a browser may not send for itself. Some servers
+// read an underscore in a name as a hyphen.
+func (s *routed) isOurs(name string) bool {
+	name = strings.ReplaceAll(strings.ToLower(name), "_", "-")
+	return name == "forwarded" || strings.HasPrefix(name, "x-forwarded-") ||
+		name == strings.ToLower(siteRoot) || s.isSecret(name)
+}
+
+// isSecret tells the fields that upstream_headers sets.
+func (s *routed) isSecret(name string) bool {
+	return slices.ContainsFunc(s.headers, func(f wire.Field) bool { return strings.EqualFold(string(f.Name), name) })
+}
+
+func field(name, value string) wire.Field {
+	return wire.Field{Name: []byte(name), Value: []byte(value), Line: []byte(name + ": " + value + "\r\n")}
+}

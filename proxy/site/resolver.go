@@ -1,0 +1,131 @@
+package site
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/miekg/dns"
+)
+
+const (
+	answerTTL  = 60              // seconds
+	passWait   = 4 * time.Second // unless Resolver.Wait says otherwise
+	maxMessage = 65535
+)
+
+// A Resolver answers questions for the sites' names with their address, and passes
+// every other question on.
+type Resolver struct {
+	Answers     func(name string) bool // tells the sites' names, in lower case and without a final dot
+	Address     netip.Addr             // where they are
+	Nameservers []netip.AddrPort       // who is asked about other names, in this order; none: nobody is
+	Wait        time.Duration          // for each of them; 0: 4 s
+	Logger      *slog.Logger           // hears of those that don't answer
+}
+
+// ServeDNS answers a question over the transport that it came on.
+func (r *Resolver) ServeDNS(w dns.ResponseWriter, question *dns.Msg) {
+	if q := question.Question; question.Opcode == dns.OpcodeQuery && len(q) == 1 && q[0].Qclass == dns.ClassINET &&
+		r.owns(q[0].Name) {
+		w.WriteMsg(r.own(question))
+		return
+	}
+	answer, err := r.pass(question, w.LocalAddr().Network())
+	if err != nil {
+		failure := new(dns.Msg).SetRcode(question, dns.RcodeServerFailure)
+		failure.RecursionAvailable = true
+		w.WriteMsg(failure)
+		return
+	}
+	w.Write(answer)
+}
+
+// owns tells a site's name in a question, as the library writes it: a backslash
+// is part of none, and stands before a dot within a label.
+func (r *Resolver) owns(name string) bool {
+	return !strings.Contains(name, `\`) && r.Answers(strings.ToLower(strings.TrimSuffix(name, ".")))
+}
+
+// own answers for a site's name: it has an IPv4 address, and nothing of any other
+// type (an AAAA that did not exist would be a name that does not).
+func (r *Resolver) own(question *dns.Msg) *dns.Msg {
+	answer := new(dns.Msg).SetReply(question)
+	answer.Authoritative, answer.RecursionAvailable = true, true
+	if q := question.Question[0]; q.Qtype == dns.TypeA {
+		answer.Answer = []dns.RR{&dns.A{
+			Hdr: dns.RR_Header{Name: q.Name, Rrtype: dns.TypeA, Class: dns.ClassINET, Ttl: answerTTL},
+			A:   r.Address.AsSlice(),
+		}}
+	}
+	if opt := question.IsEdns0(); opt != nil { // RFC 6891 §6.1.1
+		answer.SetEdns0(dns.DefaultMsgSize, opt.Do())
+	}
+	return answer
+}
+
+// pass asks the nameservers, one after the other, and gives the first answer as it
+// came.
+func (r *Resolver) pass(question *dns.Msg, network string) ([]byte, error) {
+	err := errors.New("there is no nameserver")
+	for _, server := range r.Nameservers {
+		var answer []byte
+		if answer, err = r.ask(question, network, server); err == nil {
+			return answer, nil
+		}
+		r.Logger.Warn("a nameserver does not answer", "nameserver", server, "error", err)
+	}
+	return nil, err
+}
+
+// ask puts the question to one nameserver from a port of its own and under an
+// identifier of its own (RFC 5452 §9.2), so that nobody else can answer it.
+func (r *Resolver) ask(question *dns.Msg, network string, server netip.AddrPort) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), cmp.Or(r.Wait, passWait))
+	defer cancel()
+	var d net.Dialer
+	conn, err := d.DialContext(ctx, network, server.String())
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	deadline, _ := ctx.Deadline()
+	conn.SetDeadline(deadline)
+	passed := question.Copy()
+	passed.Id = dns.Id()
+	c := &dns.Conn{Conn: conn, UDPSize: maxMessage}
+	if err := c.WriteMsg(passed); err != nil {
+		return nil, err
+	}
+	for {
+		raw, err := c.ReadMsgHeader(nil)
+		if errors.Is(err, dns.ErrShortRead) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if answers(raw, passed) {
+			raw[0], raw[1] = byte(question.Id>>8), byte(question.Id)
+			return raw, nil
+		}
+	}
+}
+
+// answers tells whether raw is an answer to the question. Only its head and its
+// question are read: what comes behind is for who asked.
+func answers(raw []byte, question *dns.Msg) bool {
+	if len(raw) < 12 || raw[0] != byte(question.Id>>8) || raw[1] != byte(question.Id) || raw[2]&0x80 == 0 {
+		return false
+	}
+	if raw[4] == 0 && raw[5] == 0 { // some servers leave the question out of a failure
+		return true
+	}
+	name, _, err := dns.UnpackDomainName(raw, 12)
+	return err == nil && len(question.Question) > 0 && strings.EqualFold(name, question.Question[0].Name)
+}

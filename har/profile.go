@@ -2,9 +2,8 @@ package har
 
 import (
 	"encoding/base64"
-	"fmt"
+	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"golang.org/x/text/encoding/htmlindex"
 )
@@ -23,7 +22,7 @@ func Profiles() []Profile {
 	return []Profile{
 		{"devtools", "HTTP versions as Chrome spells them (http/2.0, h3)", true, forDevTools},
 		{"playwright", "what routeFromHAR can serve again: whole answers, no failed tries, no 304;\ntext in old charsets and binary uploads in base64", false, forPlaywright},
-		{"k6", "what har-to-k6 takes: requests for http:// and https:// that were let through,\nno CONNECT; forms percent-encoded, queries in the URL alone", false, forK6},
+		{"k6", "what har-to-k6 takes: requests for http:// and https:// that were let through,\nno CONNECT; forms and queries as they were sent, not taken apart", false, forK6},
 		{"webarena", "for WebArena-Verified: no tunnels, and not what browsers ask on their own\nbehalf (updates, accounts, suggestions)", false, forWebArena},
 	}
 }
@@ -44,7 +43,8 @@ func forDevTools(e *Entry) bool {
 
 // forPlaywright: of several entries for a request Playwright serves the first,
 // whatever became of it, its text in UTF-8 whatever the Content-Type says, and
-// nothing where there is no text. It compares a POST's bytes with the text's.
+// nothing where there is no text. It compares a POST's bytes with the text's, if
+// there are any: Chromium does not show it those of an uploaded file.
 func forPlaywright(e *Entry) bool {
 	c := &e.Response.Content
 	stream := e.ResourceType == "eventsource" // which ends by breaking off
@@ -62,7 +62,12 @@ func forPlaywright(e *Entry) bool {
 			c.Text, c.Encoding, c.Charset = &text, "base64", ""
 		}
 	}
-	if p := e.Request.PostData; p != nil && p.Base64 != "" {
+	p := e.Request.PostData
+	switch {
+	case p == nil:
+	case slices.ContainsFunc(p.Params, func(p Param) bool { return p.FileName != "" }):
+		e.Request.PostData = nil
+	case p.Base64 != "":
 		p.Text, p.Encoding, p.Base64 = p.Base64, "base64", ""
 	}
 	return true
@@ -79,9 +84,10 @@ func encodeText(text, charset string) ([]byte, bool) {
 }
 
 // forK6: har-to-k6 refuses the whole file for a request without a method, for a
-// second Content-Type and for a field without a name. It decodes forms and
-// queries, so that a percent sign in a decoded one is an error, and appends to a
-// URL what it does not find in it, such as a parameter's second value.
+// second Content-Type and for a field without a name. Forms and queries that are
+// taken apart it decodes once more, so that a percent sign is an error, makes one
+// value of several, and appends to a URL what it does not find in it. What is
+// left it sends as it stands, so that a body has no coding any more.
 func forK6(e *Entry) bool {
 	r := &e.Request
 	if r.Method == "" || e.isTunnel() || e.Refused != nil || !strings.HasPrefix(r.URL, "http") {
@@ -90,50 +96,18 @@ func forK6(e *Entry) bool {
 	headers, typed := r.Headers[:0], false
 	for _, h := range r.Headers {
 		contentType := strings.EqualFold(h.Name, "Content-Type")
-		if h.Name == "" || contentType && typed {
+		decoded := strings.EqualFold(h.Name, "Content-Encoding") && r.PostData != nil && r.PostData.Undecoded == ""
+		if h.Name == "" || contentType && typed || decoded {
 			continue
 		}
 		typed = typed || contentType
 		headers = append(headers, h)
 	}
 	r.Headers, r.QueryString = headers, nil
-	if p := r.PostData; p != nil {
-		p.Params = k6Params(p)
+	if r.PostData != nil {
+		r.PostData.Params = nil
 	}
 	return true
-}
-
-// k6Params are a form's parameters for har-to-k6; none where it is to take the
-// text.
-func k6Params(p *PostData) []Param {
-	typ := parseMedia(p.MimeType).typ
-	if typ == "multipart/form-data" {
-		return p.Params
-	} else if typ != "application/x-www-form-urlencoded" {
-		return nil
-	}
-	for i := range p.Params {
-		one := &p.Params[i]
-		if !utf8.ValidString(one.Name) || !utf8.ValidString(one.Value) {
-			return nil // decodeURIComponent throws
-		}
-		one.Name, one.Value = encodeComponent(one.Name), encodeComponent(one.Value)
-	}
-	return p.Params
-}
-
-// encodeComponent is JavaScript's encodeURIComponent.
-func encodeComponent(s string) string {
-	var b strings.Builder
-	for i := range len(s) {
-		c := s[i]
-		if 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.IndexByte("-_.!~*'()", c) >= 0 {
-			b.WriteByte(c)
-		} else {
-			fmt.Fprintf(&b, "%%%02X", c)
-		}
-	}
-	return b.String()
 }
 
 // forWebArena: without a list of sites the first entry of a trace tells which

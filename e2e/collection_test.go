@@ -88,10 +88,7 @@ func collect(t *testing.T) *collection {
 
 	c := &collection{har: filepath.Join(w.dir, "collection.har"), path: p.log, plain: w.origin.plain}
 	until(t, "what stays open to be in the HAR", func() bool {
-		if _, stderr, code := run(t, w.dir, "har", p.log, "-o", c.har); code != 0 {
-			t.Fatalf("har ended with %d: %s", code, stderr)
-		}
-		c.entries = readHAR(t, c.har)
+		c.entries = convertTo(t, p.log, c.har)
 		open := 0
 		for _, e := range c.entries {
 			if e.Open && (e.Tunnel != nil || e.Request.Method == "CONNECT" || e.Response.Status > 0 || strings.HasSuffix(e.Request.URL, "/held")) {
@@ -109,7 +106,7 @@ func collect(t *testing.T) *collection {
 func (c *collection) without(t *testing.T, paths ...string) (file string, entries []harEntry) {
 	t.Helper()
 	file = filepath.Join(t.TempDir(), "some.har")
-	args := []string{"har", c.path, "-o", file}
+	var args []string
 	next := int64(1)
 	for _, e := range c.entries {
 		if slices.ContainsFunc(paths, func(path string) bool { return strings.HasSuffix(e.Request.URL, "/specimen"+path) }) {
@@ -118,10 +115,7 @@ func (c *collection) without(t *testing.T, paths ...string) (file string, entrie
 		}
 	}
 	args = append(args, "--id", fmt.Sprintf("%d-", next))
-	if _, stderr, code := run(t, t.TempDir(), args...); code != 0 {
-		t.Fatalf("har ended with %d: %s", code, stderr)
-	}
-	return file, readHAR(t, file)
+	return file, convertTo(t, c.path, file, args...)
 }
 
 // asks is one request, whatever comes of it.

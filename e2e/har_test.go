@@ -103,12 +103,17 @@ func (e harEntry) posted() string {
 // convert makes a HAR of a log with the binary and reads it.
 func convert(t *testing.T, log string, args ...string) []harEntry {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "network.har")
-	_, stderr, code := run(t, t.TempDir(), append([]string{"har", log, "-o", path}, args...)...)
+	return convertTo(t, log, filepath.Join(t.TempDir(), "network.har"), args...)
+}
+
+// convertTo is convert with a file that stays.
+func convertTo(t *testing.T, log, file string, args ...string) []harEntry {
+	t.Helper()
+	_, stderr, code := run(t, t.TempDir(), append([]string{"har", log, "-o", file}, args...)...)
 	if code != 0 {
 		t.Fatalf("har ended with %d: %s", code, stderr)
 	}
-	return readHAR(t, path)
+	return readHAR(t, file)
 }
 
 // readHAR reads a HAR and has har-validator look at it.

@@ -20,6 +20,7 @@ type reader struct {
 func readers() []reader {
 	return []reader{
 		{"haralyzer", readWithHaralyzer},
+		{"har-to-k6", readWithK6},
 		{"har-to-openapi", readWithOpenAPI},
 		{"mitmproxy", readWithMitmproxy},
 		{"DevTools", readWithDevTools},

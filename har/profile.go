@@ -2,6 +2,7 @@ package har
 
 import (
 	"encoding/base64"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -87,7 +88,8 @@ func encodeText(text, charset string) ([]byte, bool) {
 // second Content-Type and for a field without a name. Forms and queries that are
 // taken apart it decodes once more, so that a percent sign is an error, makes one
 // value of several, and appends to a URL what it does not find in it. What is
-// left it sends as it stands, so that a body has no coding any more.
+// left it sends as it stands, so that a body has no coding any more. What looks
+// like ${a variable} in a request must be one, or it refuses the file too.
 func forK6(e *Entry) bool {
 	r := &e.Request
 	if r.Method == "" || e.isTunnel() || e.Refused != nil || !strings.HasPrefix(r.URL, "http") {
@@ -107,7 +109,18 @@ func forK6(e *Entry) bool {
 	if r.PostData != nil {
 		r.PostData.Params = nil
 	}
-	return true
+	return !hasK6Variable(r)
+}
+
+var k6Variable = regexp.MustCompile(`\$\{[^}\r\n\t\f\v]*\}`)
+
+func hasK6Variable(r *Request) bool {
+	for _, h := range r.Headers {
+		if k6Variable.MatchString(h.Name) || k6Variable.MatchString(h.Value) { // cookies too
+			return true
+		}
+	}
+	return k6Variable.MatchString(r.Method) || r.PostData != nil && k6Variable.MatchString(r.PostData.Text)
 }
 
 // forWebArena: without a list of sites the first entry of a trace tells which

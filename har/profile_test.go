@@ -202,6 +202,11 @@ func TestForK6(t *testing.T) {
 	drop = append(drop, f.open(&netlog.Open{Request: &netlog.Request{URL: "http://h/"}}))
 	drop = append(drop, f.open(&netlog.Open{Request: &netlog.Request{Method: "GET", URL: "http://h/chat", Headers: h("Upgrade", "websocket")}}))
 	drop = append(drop, f.open(&netlog.Open{Request: &netlog.Request{Method: "GET", URL: "ftp://h/"}}))
+	drop = append(drop, f.exchange(post("text/plain", []byte("`${x}`")), ok("", nil)))
+	cookie := get("http://h/")
+	cookie.Headers = h("Cookie", "a=${}")
+	drop = append(drop, f.exchange(cookie, ok("", nil)))
+	split := f.exchange(post("text/plain", []byte("$ {x} ${x\n}")), ok("", nil))
 	refused := f.open(&netlog.Open{Request: get("http://h/")})
 	f.end(refused, &netlog.End{Refused: &netlog.Refused{Code: netlog.RefusedBadRequest}, Timings: netlog.NoTimings(1)})
 	drop = append(drop, refused)
@@ -212,8 +217,8 @@ func TestForK6(t *testing.T) {
 			t.Errorf("entry %d is not left out: %+v", id, got[id])
 		}
 	}
-	if got[failed] == nil {
-		t.Error("a request that failed is left out")
+	if got[failed] == nil || got[split] == nil {
+		t.Error("a request that failed, or one with what is no variable, is left out")
 	}
 	r := got[plain].Request
 	if diff := jsonDiff(r.Headers, []Header{{Name: "Content-Type", Value: "text/plain"}, {Name: "X-Twice", Value: "1"}, {Name: "X-Twice", Value: "2"}}); diff != "" {

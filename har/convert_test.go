@@ -3,6 +3,7 @@ package har
 import (
 	"bytes"
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -600,12 +601,9 @@ func TestIndexMemory(t *testing.T) {
 }
 
 func FuzzConvert(f *testing.F) {
-	all := newFixture(f)
-	every(all)
-	f.Add(all.buf.Bytes())
-	small := newFixture(f)
-	small.exchange(post("application/json", []byte(`{"a":1}`)), ok("application/json", []byte(`{}`)))
-	f.Add(small.buf.Bytes())
+	for _, lines := range smallLogs(f) {
+		f.Add([]byte(strings.Join(lines, "\n") + "\n"))
+	}
 	f.Add([]byte("\n\n{}\n"))
 	dir := f.TempDir()
 	f.Fuzz(func(t *testing.T, lines []byte) {
@@ -618,6 +616,27 @@ func FuzzConvert(f *testing.F) {
 			return // no log
 		}
 		defer log.Close()
-		convertLog(t, log, Options{MaxBody: 64 << 10})
+		whole, _ := convertLog(t, log, Options{MaxBody: 64 << 10})
+		for _, p := range Profiles() {
+			if p.Name == "devtools" { // whose versions are not those of the rules
+				continue
+			}
+			if some, stats := convertLog(t, log, Options{MaxBody: 64 << 10, Rewrite: p.Rewrite}); len(some.Entries)+int(stats.Filtered) != len(whole.Entries) {
+				t.Errorf("%s: %d entries and %d left out of %d", p.Name, len(some.Entries), stats.Filtered, len(whole.Entries))
+			}
+		}
+		var trace bytes.Buffer
+		if _, err := Convert(log, &trace, Options{MaxBody: 64 << 10, Format: Trace, Rewrite: forDevTools}); err != nil {
+			t.Fatal(err)
+		}
+		network := unzip(t, trace.Bytes())["trace.network"]
+		if n := bytes.Count(network, []byte("\n")); n != len(whole.Entries) {
+			t.Errorf("%d lines for %d entries", n, len(whole.Entries))
+		}
+		for line := range bytes.Lines(network) {
+			if !json.Valid(line) {
+				t.Errorf("no JSON: %s", line)
+			}
+		}
 	})
 }

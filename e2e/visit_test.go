@@ -88,10 +88,32 @@ func TestVisit(t *testing.T) {
 		convertTo(t, v.log, har, "--for", "playwright")
 		v.servedAgain(t, har)
 	})
-	t.Run("WebArena-Verified", func(t *testing.T) {
+	t.Run("WebArena-Verified grades the HAR", func(t *testing.T) {
 		t.Parallel()
 		har := filepath.Join(t.TempDir(), "network.har")
 		convertTo(t, v.log, har, "--for", "webarena", "--not-host", "localhost")
 		v.graded(t, har)
 	})
+	t.Run("WebArena-Verified grades the trace", func(t *testing.T) {
+		t.Parallel()
+		v.graded(t, v.trace(t, "--for", "webarena", "--not-host", "localhost"))
+	})
+	t.Run("WebArena-Verified grades Playwright's own HAR", func(t *testing.T) {
+		t.Parallel()
+		v.graded(t, v.theirsAtShop(t), "upload a file") // whose bytes Playwright does not get
+	})
+	t.Run("Playwright reads the trace", func(t *testing.T) {
+		t.Parallel()
+		traced(t, v.trace(t), v.entries)
+	})
+}
+
+// trace makes a Playwright trace of the log.
+func (v *visit) trace(t *testing.T, args ...string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "trace.zip")
+	if _, stderr, code := run(t, t.TempDir(), append([]string{"har", v.log, "-o", file}, args...)...); code != 0 {
+		t.Fatalf("har ended with %d: %s", code, stderr)
+	}
+	return file
 }

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 )
 
 // shop stands in for the sites that graders send agents to: a sign-in by a form,
@@ -50,12 +51,18 @@ func shop(t *testing.T, dead string) http.Handler {
 			w.Header().Add("Set-Cookie", "visits=%22one%22; Path=/; HttpOnly; Max-Age=3600")
 			page(w, "Account", `<a href="/shop/item/7?tab=reviews&sort%5Bby%5D=new">Shoes</a>
 <form method=post action=/shop/upload enctype=multipart/form-data><input name=note value="first 1 &amp; last"><input name=file type=file><button id=send>Send</button></form>
-<button id=save>Save</button><button id=prices>Prices</button><button id=lost>Lost</button><pre id=said></pre><script src=/shop/account.js></script>`)
+<button id=save>Save</button><button id=prices>Prices</button><button id=lost>Lost</button><button id=gone>Gone</button><link rel=stylesheet href=/shop/style.css><pre id=said></pre><script src=/shop/account.js></script>`)
 		}
 	})
 	mux.HandleFunc("GET /shop/account.js", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/javascript; charset=utf-8")
+		w.Header().Set("Cache-Control", "max-age=3600")
 		io.WriteString(w, strings.ReplaceAll(accountScript, "{dead}", dead))
+	})
+	mux.HandleFunc("GET /shop/style.css", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Cache-Control", "no-cache")
+		w.Header().Set("ETag", `"1"`)
+		http.ServeContent(w, r, "style.css", time.Time{}, strings.NewReader("h1 { color: teal }\n"))
 	})
 	mux.HandleFunc("POST /shop/api/items", func(w http.ResponseWriter, r *http.Request) {
 		if !signedIn(w, r) {
@@ -121,4 +128,8 @@ does('prices', async () => {
   for (const coding of ['gzip', 'deflate', 'br', 'zstd']) say(JSON.stringify(await (await fetch('/shop/api/prices/' + coding)).json()))
 })
 does('lost', () => fetch('http://{dead}/dummy_bin', { method: 'POST', body: 'lost=1', headers: { 'Content-Type': 'application/x-www-form-urlencoded' } }).then(() => say('answered'), () => say('failed')))
+does('gone', () => Promise.allSettled([
+  fetch('http://{dead}/gone', { mode: 'no-cors' }),
+  fetch('http://127.0.0.1:6666/blocked', { mode: 'no-cors' }) // a bad port (Fetch §2.9)
+]))
 `

@@ -14,7 +14,7 @@ async function main (settings) {
   const said = {}
   const step = async (name, title, f) => {
     await f()
-    await page.waitForFunction((title) => document.title === title, title)
+    await page.waitForFunction((title) => document.title === title && document.readyState === 'complete', title)
     said[name] = await page.locator('body').innerText()
   }
   const press = (id) => step(id, 'Account', async () => {
@@ -31,6 +31,7 @@ async function main (settings) {
   await press('save')
   await press('prices')
   await press('lost')
+  await press('gone')
   await step('upload', 'Uploaded', async () => {
     await page.setInputFiles('[name=file]', upload)
     await page.click('#send')

@@ -88,7 +88,7 @@ func fileSize(path string) int64 {
 
 // ended counts an exchange or a tunnel.
 func (m *metrics) ended(o *netlog.Open, e *netlog.End) {
-	sent, received := traffic(o, e)
+	sent, received := passed(o, e)
 	m.sent.Add(float64(sent))
 	m.received.Add(float64(received))
 	if f := e.Failed; f != nil {
@@ -118,8 +118,8 @@ func statusClass(r *netlog.Response) string {
 	return strconv.Itoa(r.Status/100) + "xx"
 }
 
-// traffic are the bytes that passed each way.
-func traffic(o *netlog.Open, e *netlog.End) (sent, received int64) {
+// passed are the bytes that passed each way.
+func passed(o *netlog.Open, e *netlog.End) (sent, received int64) {
 	if t := e.Tunnel; t != nil {
 		return t.Sent, t.Received
 	}

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/agentenv/netlog/capture/traffic"
 )
 
 // terminal opens a pseudo-terminal of a width. What is written to it comes out
@@ -136,5 +138,23 @@ func TestProgressInATerminal(t *testing.T) {
 	p.clear()
 	if pipe.Len() > 0 {
 		t.Errorf("a pipe got %q", pipe.String())
+	}
+}
+
+// A fetch has a bar there, of all that is fetched, and takes it away again.
+func TestTheBarInATerminal(t *testing.T) {
+	master, slave := terminal(t, 80)
+	t.Setenv("TERM", "xterm")
+	b := newBar(slave, 2)
+	b.tell(0, traffic.Progress{File: "soon.pcap", Done: 1, Total: 2})
+	b.clear() // nothing was told yet
+	b.next = time.Time{}
+	b.tell(1, traffic.Progress{File: "site.pcap", Done: 500, Total: 998})
+	b.tell(1, traffic.Progress{File: "site.pcap", Done: 501, Total: 998}) // too soon
+	b.clear()
+	slave.Close()
+	out, _ := io.ReadAll(master)
+	if want := "\r\x1b[K" + barText("site.pcap", 501, 1000, 79) + "\r\x1b[K"; string(out) != want {
+		t.Errorf("%q, want %q", out, want)
 	}
 }

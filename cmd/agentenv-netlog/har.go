@@ -157,20 +157,25 @@ func profilesHelp() string {
 
 // profile is that of --for; its zero value changes nothing.
 func (f *harFlags) profile(format har.Format) (har.Profile, error) {
-	if f.reader == "" {
+	p, err := profileNamed("--for", f.reader)
+	if err == nil && p.Name != "" && format == har.Gzip && !p.Gzip {
+		err = misused(fmt.Errorf("%s does not read a compressed HAR", p.Name), "leave --gzip, or the .gz of the name, out")
+	}
+	return p, err
+}
+
+// profileNamed is the one that a flag names; none for "".
+func profileNamed(flag, name string) (har.Profile, error) {
+	if name == "" {
 		return har.Profile{}, nil
 	}
 	for _, p := range har.Profiles() {
-		if p.Name != f.reader {
-			continue
+		if p.Name == name {
+			return p, nil
 		}
-		if format == har.Gzip && !p.Gzip {
-			return p, misused(fmt.Errorf("%s does not read a compressed HAR", p.Name), "leave --gzip, or the .gz of the name, out")
-		}
-		return p, nil
 	}
-	return har.Profile{}, misused(fmt.Errorf("--for %q is no reader that there is a profile for", f.reader),
-		"give one of "+strings.Join(profileNames(), ", ")+"; others take the HAR without --for")
+	return har.Profile{}, misused(fmt.Errorf("%s %q is no reader that there is a profile for", flag, name),
+		"give one of "+strings.Join(profileNames(), ", ")+"; others take the HAR without "+flag)
 }
 
 // format is what the flags ask for.

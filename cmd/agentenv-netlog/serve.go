@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -27,6 +28,7 @@ type serveFlags struct {
 	captures string
 	log      string
 	name     string
+	harFor   string
 	drain    time.Duration
 }
 
@@ -44,7 +46,7 @@ asked for, while they are written.
   /traffic/capture?name=NAME      one of them, whole
   /agentenv/ext/browser/network   POST {"after": N}: the log's lines after number N
   /network/live?after=N           a WebSocket of them
-  /network.har                    the log as a HAR
+  /network.har                    the log as a HAR, for a reader with ?for=READER
   /agentenv                       the data plane (JSON-RPC 2.0): the same HAR
   /metrics                        for Prometheus
 
@@ -74,6 +76,7 @@ second signal ends the wait.`,
 	flags.StringVar(&f.listen, "listen", "127.0.0.1:8080", "`ADDRESS` to listen on; port 0 is any free one")
 	flags.StringVar(&f.captures, "captures", "", "`FOLDER` of the captures (default: that of the environment variable TRAFFIC_CAPTURE_DIR)")
 	flags.StringVar(&f.log, "log", "", "`FILE` of the network log, or its folder (default: that of AGENTENV_NETWORK_LOG)")
+	flags.StringVar(&f.harFor, "har-for", "", "make the HAR for this `READER`, if /network.har?for=READER asks for no other: "+strings.Join(profileNames(), ", "))
 	flags.StringVar(&f.name, "name", "", "`NAME` on the card (default: that of ENVIRONMENT_NAME, else netlog)")
 	flags.DurationVar(&f.drain, "drain", 10*time.Second, "how long answers may go on once the server is stopped")
 	return c
@@ -91,6 +94,10 @@ func runServe(f serveFlags, token string, signals <-chan os.Signal, stderr io.Wr
 	if f.captures == "" && f.log == "" {
 		return misused(errors.New("there is nothing to serve"), "give --log, --captures, or both")
 	}
+	profile, err := profileNamed("--har-for", f.harFor)
+	if err != nil {
+		return err
+	}
 	l, err := listen(f.listen, true)
 	if err != nil {
 		return err
@@ -99,7 +106,7 @@ func runServe(f serveFlags, token string, signals <-chan os.Signal, stderr io.Wr
 	s := newServer(l, api.New(api.Config{
 		Name:  cmp.Or(f.name, os.Getenv("ENVIRONMENT_NAME"), "netlog"),
 		Token: token, Captures: f.captures, Log: f.log,
-		HAR:    har.Options{Version: programVersion(), Title: filepath.Base(liveFile(f.log))},
+		HAR:    har.Options{Version: programVersion(), Title: filepath.Base(liveFile(f.log)), Rewrite: profile.Rewrite},
 		Logger: logger,
 	}), logger)
 	f.greet(stderr, l.Addr(), token)

@@ -15,9 +15,6 @@ const (
 	metricsPath = "/metrics"
 )
 
-// browserURI names the extension of who has seen a browser's traffic.
-const browserURI = "urn:agentenv:browser/v1"
-
 // A card says what is served and where.
 type card struct {
 	Name                 string       `json:"name"`
@@ -60,7 +57,7 @@ func browserExtension() traffic.Extension {
 		return m
 	}
 	return traffic.Extension{
-		URI:         browserURI,
+		URI:         traffic.BrowserURI,
 		Description: "What the browser did on the network: the lines of its network log after a number, and all of it as a HAR.",
 		Params: traffic.Params{
 			Endpoint: networkPath,
@@ -71,7 +68,9 @@ func browserExtension() traffic.Extension {
 					"limit": integer(1, maxLimit, defaultLimit),
 					"wait":  map[string]any{"type": "number", "minimum": 0, "maximum": maxWait, "default": 0},
 				})},
-				{Name: "har", Method: http.MethodGet, Endpoint: harPath, Request: object(map[string]any{})},
+				{Name: "har", Method: http.MethodGet, Endpoint: harPath, Request: object(map[string]any{
+					"for": map[string]any{"type": "string", "enum": append([]string{""}, readers()...)},
+				})},
 			},
 		},
 	}

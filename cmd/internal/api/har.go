@@ -2,10 +2,13 @@ package api
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"net/http"
+	"strings"
 
 	"github.com/agentenv/netlog/capture/traffic"
 	"github.com/agentenv/netlog/har"
@@ -14,7 +17,8 @@ import (
 
 // networkHAR gives the log as a HAR, built as it is sent.
 func (a *API) networkHAR(w http.ResponseWriter, r *http.Request) {
-	if err := readQuery(r, nil); err != nil {
+	options := a.config.HAR
+	if err := readQuery(r, map[string]field{"for": reader(&options)}); err != nil {
 		traffic.WriteError(w, http.StatusBadRequest, traffic.CodeInvalidParams, err.Error())
 		return
 	}
@@ -26,7 +30,7 @@ func (a *API) networkHAR(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	started := &starter{w: w}
-	switch err := a.convert(r.Context(), started, a.config.HAR); {
+	switch err := a.convert(r.Context(), started, options); {
 	case err == nil:
 	case started.begun:
 		a.broke(r, err)
@@ -37,6 +41,31 @@ func (a *API) networkHAR(w http.ResponseWriter, r *http.Request) {
 		h.Del("Content-Disposition")
 		a.failed(w, r, err)
 	}
+}
+
+// reader reads for whom a HAR is to be made, "" for nobody in particular.
+func reader(o *har.Options) field {
+	return func(b json.RawMessage) error {
+		if o.Rewrite = nil; len(b) == 0 {
+			return nil
+		}
+		for _, p := range har.Profiles() {
+			if p.Name == string(b) {
+				o.Rewrite = p.Rewrite
+				return nil
+			}
+		}
+		return fmt.Errorf("is none of %s", strings.Join(readers(), ", "))
+	}
+}
+
+// readers are those that a HAR can be made for.
+func readers() []string {
+	var names []string
+	for _, p := range har.Profiles() {
+		names = append(names, p.Name)
+	}
+	return names
 }
 
 // convert writes the HAR of the log as it is now. It gives up when ctx ends.

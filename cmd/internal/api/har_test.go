@@ -64,6 +64,26 @@ func TestTheHARIsThatOfTheLog(t *testing.T) {
 	w.fails(400, "invalid_params", "GET", "/network.har?form=x", "")
 }
 
+func TestTheHARForAReader(t *testing.T) {
+	w := newWorld(t, "")
+	w.write(w.log, lines(1, 5, 0)) // tunnels, which har-to-k6 has no use for
+	entries := func(query string) int {
+		t.Helper()
+		_, b := w.call("GET", "/network.har"+query, "")
+		var h struct{ Log struct{ Entries []any } }
+		if err := json.Unmarshal(b, &h); err != nil {
+			t.Fatal(err)
+		}
+		return len(h.Log.Entries)
+	}
+	if all, none := entries("?for="), entries("?for=k6"); all != 4 || none != 0 || entries("") != all {
+		t.Errorf("%d entries, for k6 %d", all, none)
+	}
+	for _, query := range []string{"?for=nobody", "?for=K6", "?for=k6&for=k6", "?for=k6&x"} {
+		w.fails(400, "invalid_params", "GET", "/network.har"+query, "")
+	}
+}
+
 func TestTheCard(t *testing.T) {
 	w := newWorld(t, token)
 	answer, b := w.call("GET", "/.well-known/agent-env.json", "")

@@ -3,7 +3,6 @@ package proxy
 import (
 	"errors"
 	"io"
-	"net"
 	"net/http"
 	"strings"
 	"syscall"
@@ -26,7 +25,7 @@ func (u *upstream) serve(ex *exchange, err error) bool {
 	if err != nil {
 		return u.unanswered(ex, err)
 	}
-	ex.marks.first = u.c.p.now()
+	ex.marks.first = ex.p.now()
 	ex.writeOpen() // whoever has the answer finds the request in the log
 	for range maxInformational {
 		err := wire.ReadAnswer(u.br, &u.answer, headLimit)
@@ -49,7 +48,7 @@ func (u *upstream) unanswered(ex *exchange, err error) bool {
 	if isTimeout(err) && u.mayWait(ex) {
 		return true
 	}
-	alive := u.c.ctx.Err() == nil
+	alive := ex.ctx.Err() == nil
 	if u.used && alive && !isTimeout(err) {
 		if ex.head != nil {
 			return u.again(ex)
@@ -58,7 +57,7 @@ func (u *upstream) unanswered(ex *exchange, err error) bool {
 		f := failed(netlog.PhaseWait, netlog.CodeReset, "the server closed the connection, which had been used before, without an answer")
 		return u.conclude(ex, f, false)
 	}
-	f := *u.c.fail(netlog.PhaseWait, err)
+	f := *ex.fail(netlog.PhaseWait, err)
 	u.giveUp(ex)
 	if ex.unsent != nil && f.Phase == netlog.PhaseWait {
 		f.Phase = netlog.PhaseSend
@@ -69,7 +68,7 @@ func (u *upstream) unanswered(ex *exchange, err error) bool {
 // mayWait tells whether the limit for an answer that has not begun has not run
 // out yet, as the request was still being sent, and sets what is left of it.
 func (u *upstream) mayWait(ex *exchange) bool {
-	left := time.Until(time.Unix(0, ex.lastSent.Load()).Add(u.c.p.Timeouts.Answer))
+	left := time.Until(time.Unix(0, ex.lastSent.Load()).Add(ex.p.Timeouts.Answer))
 	if left <= 0 {
 		return false
 	}
@@ -84,8 +83,8 @@ func (u *upstream) again(ex *exchange) bool {
 	ex.unsent = nil
 	head := ex.head
 	ex.head = nil // once only
-	ex.marks = marks{dialling: u.c.p.now()}
-	fresh, err := u.c.establish(ex.origin, nil, httpOnly)
+	ex.marks = marks{dialling: ex.p.now()}
+	fresh, err := u.c.establish(ex.ctx, ex.origin, nil, httpOnly)
 	ex.dialledBy(fresh)
 	if err != nil {
 		var f *failure
@@ -95,16 +94,16 @@ func (u *upstream) again(ex *exchange) bool {
 	}
 	u.replace(fresh)
 	ex.server, ex.dialled = u.server(), u.dialled
-	ex.marks.ready = u.c.p.now()
+	ex.marks.ready = ex.p.now()
 	ex.lastSent.Store(time.Now().UnixNano())
-	u.conn.SetReadDeadline(time.Now().Add(u.c.p.Timeouts.Answer))
-	u.conn.SetWriteDeadline(time.Now().Add(u.c.p.Timeouts.Answer))
+	u.conn.SetReadDeadline(time.Now().Add(ex.p.Timeouts.Answer))
+	u.conn.SetWriteDeadline(time.Now().Add(ex.p.Timeouts.Answer))
 	n, err := u.conn.Write(head)
 	ex.up.Add(int64(n))
 	if err != nil {
-		return u.fail(ex, u.c.fail(netlog.PhaseSend, err))
+		return u.fail(ex, ex.fail(netlog.PhaseSend, err))
 	}
-	ex.marks.sent = u.c.p.now()
+	ex.marks.sent = ex.p.now()
 	return true
 }
 
@@ -113,32 +112,31 @@ func (u *upstream) again(ex *exchange) bool {
 func (u *upstream) badHead(ex *exchange, err error) bool {
 	var unreadable *wire.Unreadable
 	if !errors.As(err, &unreadable) {
-		if u.c.ctx.Err() == nil && (err == io.ErrUnexpectedEOF || err == io.EOF) {
+		if ex.ctx.Err() == nil && (err == io.ErrUnexpectedEOF || err == io.EOF) {
 			err = failed(netlog.PhaseWait, netlog.CodeReset, "the server closed the connection in the answer's head")
 		}
-		return u.fail(ex, u.c.fail(netlog.PhaseWait, err))
+		return u.fail(ex, ex.fail(netlog.PhaseWait, err))
 	}
 	ex.unparsed = true
 	if ex.origin.route != nil {
 		return u.fail(ex, failed(netlog.PhaseWait, netlog.CodeBadAnswer, "the answer is no HTTP: "+unreadable.Reason))
 	}
 	ex.response = &netlog.Response{Informational: ex.informational}
-	ex.receiving.frame(wire.Framing{Kind: wire.UntilClose}, u.c.p.answerTap(""), true)
-	ex.receiving.take(u.answer.Raw, u.c.p.now())
-	u.out = append(u.out[:0], u.answer.Raw...)
+	ex.receiving.frame(wire.Framing{Kind: wire.UntilClose}, ex.p.answerTap(""), true)
+	ex.receiving.take(u.answer.Raw, ex.p.now())
+	ex.from.begin(ex, &u.answer)
 	return u.conclude(ex, u.relay(ex), false)
 }
 
 // informational relays and records a 1xx, which an HTTP/1.0 client does not get.
 func (u *upstream) informational(ex *exchange) bool {
 	ex.rewriteAnswer(&u.answer)
-	ex.informational = append(ex.informational, netlog.Informational{Status: u.answer.Status, Headers: u.c.p.headers(u.answer.Fields)})
+	ex.informational = append(ex.informational, netlog.Informational{Status: u.answer.Status, Headers: ex.p.headers(u.answer.Fields)})
 	if ex.oldHTTP {
 		return true
 	}
-	u.out = u.answer.AppendForward(u.out[:0], wire.ForwardOptions{})
-	if err := u.toBrowser(u.out); err != nil {
-		return u.conclude(ex, u.browserGone(ex), false)
+	if err := ex.from.inform(ex, &u.answer); err != nil {
+		return u.conclude(ex, ex.browserGone(), false)
 	}
 	return true
 }
@@ -176,10 +174,10 @@ func (u *upstream) final(ex *exchange) bool {
 		return u.fail(ex, failed(netlog.PhaseWait, netlog.CodeBadAnswer, "the server switched protocols without being asked to"))
 	}
 	ex.rewriteAnswer(a)
-	if u.c.p.StandIn {
+	if ex.p.StandIn {
 		ex.response = bareAnswer(a)
 	} else {
-		ex.response = u.c.p.response(a)
+		ex.response = ex.p.response(a)
 		ex.response.HeaderBytes = ex.headBytes(a)
 		ex.response.Informational = ex.informational
 	}
@@ -187,15 +185,15 @@ func (u *upstream) final(ex *exchange) bool {
 		return u.switchProtocols(ex)
 	}
 	contentType, _ := a.Fields.Get("content-type")
-	ex.receiving.frame(framing, u.c.p.answerTap(string(contentType)), true)
+	ex.receiving.frame(framing, ex.p.answerTap(string(contentType)), true)
 	ex.receiving.unframed = ex.oldHTTP && framing.Kind == wire.ByChunks
 	goesOn := a.KeepAlive() && a.Minor > 0 && framing.Kind != wire.UntilClose
 	// Between http:// requests the browser's connection outlives the server's, but
 	// not one that ends an upload: the browser has to know that.
 	outlives := u.c.origin == nil && ex.isUploaded()
 	ex.again = !ex.last && framing.Kind != wire.UntilClose && (goesOn || outlives)
-	u.out = a.AppendForward(u.out[:0], wire.ForwardOptions{Dechunk: ex.oldHTTP, Close: !ex.again})
-	u.announce(ex, string(contentType))
+	ex.from.begin(ex, a)
+	ex.announce(string(contentType), ex.receiving.kind == wire.Length && ex.receiving.left <= int64(u.br.Buffered()))
 	f := u.relay(ex)
 	if f == nil && u.br.Buffered() > 0 {
 		goesOn = false // bytes behind the answer belong to no request
@@ -205,9 +203,8 @@ func (u *upstream) final(ex *exchange) bool {
 }
 
 // announce writes the answer line: at once for an event stream, whose parts are
-// timed, and for any other answer whose body takes long.
-func (u *upstream) announce(ex *exchange, contentType string) {
-	here := ex.receiving.kind == wire.Length && ex.receiving.left <= int64(u.br.Buffered())
+// timed, and for any other answer whose body takes long. here: all of it has come.
+func (ex *exchange) announce(contentType string, here bool) {
 	if ex.receiving.whole || here {
 		return
 	}
@@ -221,13 +218,13 @@ func (u *upstream) announce(ex *exchange, contentType string) {
 	ex.answerLine = time.AfterFunc(answerAfter, line)
 }
 
-// relay sends what is in u.out and then the body, each piece as it comes.
+// relay passes on the body, each piece as it comes, behind its head.
 func (u *upstream) relay(ex *exchange) *failure {
-	limit := deadline{set: u.conn.SetReadDeadline, after: u.c.p.Timeouts.TunnelIdle}
+	limit := deadline{set: u.conn.SetReadDeadline, after: ex.p.Timeouts.TunnelIdle}
 	for !ex.receiving.whole {
 		if u.br.Buffered() == 0 {
-			if err := u.flush(); err != nil {
-				return u.browserGone(ex)
+			if err := ex.from.flush(ex); err != nil {
+				return ex.browserGone()
 			}
 			if u.canMove(ex) {
 				return u.move(ex)
@@ -238,91 +235,60 @@ func (u *upstream) relay(ex *exchange) *failure {
 			return u.brokeOff(ex, err)
 		}
 		piece, _ := u.br.Peek(u.br.Buffered())
-		n, err := ex.receiving.take(piece, u.c.p.now())
+		n, err := ex.receiving.take(piece, ex.p.now())
 		if err != nil {
-			u.pass(ex, piece[:n])
-			u.flush()
+			ex.from.pass(ex, piece[:n])
+			ex.from.flush(ex)
 			u.br.Discard(n)
 			return failed(netlog.PhaseReceive, netlog.CodeBadAnswer, "the answer's chunks: "+err.Error())
 		}
 		if ex.receiving.whole {
 			ex.delivered.Store(true)
 		}
-		if err := u.pass(ex, piece[:n]); err != nil {
-			return u.browserGone(ex)
+		if err := ex.from.pass(ex, piece[:n]); err != nil {
+			return ex.browserGone()
 		}
 		u.br.Discard(n)
 	}
 	ex.delivered.Store(true)
-	if err := u.flush(); err != nil {
-		return u.browserGone(ex)
+	if err := ex.from.flush(ex); err != nil {
+		return ex.browserGone()
 	}
 	return nil
-}
-
-// pass sends a piece of the body, with what is in u.out before it.
-func (u *upstream) pass(ex *exchange, piece []byte) error {
-	if ex.receiving.unframed {
-		piece = ex.receiving.content
-	}
-	if len(u.out) == 0 {
-		return u.toBrowser(piece)
-	}
-	u.out = append(u.out, piece...)
-	return u.flush()
-}
-
-// flush sends what is in u.out.
-func (u *upstream) flush() error {
-	if len(u.out) == 0 {
-		return nil
-	}
-	err := u.toBrowser(u.out)
-	u.out = u.out[:0]
-	return err
-}
-
-func (u *upstream) toBrowser(b []byte) error {
-	if len(b) == 0 {
-		return nil
-	}
-	u.writing.renew(time.Now())
-	n, err := u.c.conn.Write(b)
-	if u.ex != nil {
-		u.ex.down.Add(int64(n))
-	}
-	return err
 }
 
 // brokeOff is the end of the server's stream within the body, which for a body
 // that lasts until then is its own.
 func (u *upstream) brokeOff(ex *exchange, err error) *failure {
-	u.flush()
-	if u.c.ctx.Err() == nil && ex.receiving.kind == wire.UntilClose && err == io.EOF {
+	ex.from.flush(ex)
+	if ex.ctx.Err() == nil && ex.receiving.kind == wire.UntilClose && err == io.EOF {
 		// TLS that ends without a close_notify may have been cut: nobody can tell.
 		ex.receiving.whole = u.tls == nil || !u.dialled.conn.ended
 		ex.delivered.Store(true)
+		if err := ex.from.flush(ex); err != nil {
+			return ex.browserGone()
+		}
 		return nil
 	}
 	if err == io.EOF || err == io.ErrUnexpectedEOF {
 		err = failed(netlog.PhaseReceive, netlog.CodeReset, "the server closed the connection before the answer's end")
-		if u.c.ctx.Err() != nil {
+		if ex.ctx.Err() != nil {
 			err = io.EOF
 		}
 	} else if errors.Is(err, syscall.ECONNRESET) {
 		u.reset = true
 	}
-	return u.c.fail(netlog.PhaseReceive, err)
+	return ex.fail(netlog.PhaseReceive, err)
 }
 
 // browserGone ends the work for a browser that takes no more.
-func (u *upstream) browserGone(ex *exchange) *failure {
+func (ex *exchange) browserGone() *failure {
 	phase := netlog.PhaseReceive
 	if ex.response == nil {
 		phase = netlog.PhaseWait
 	}
-	u.c.cancel(errClientGone)
-	return u.c.fail(phase, errClientGone)
+	ex.cancel(errClientGone)
+	return ex.fail(phase, errClientGone)
 }
 
 // fail ends an exchange that has no answer: the browser gets our page, once its
@@ -330,7 +296,7 @@ func (u *upstream) browserGone(ex *exchange) *failure {
 func (u *upstream) fail(ex *exchange, f *failure) bool {
 	u.giveUp(ex)
 	if wanted(f) {
-		u.c.write(page(ex.method == http.MethodHead, f, ex.isSites()))
+		ex.from.page(ex, f)
 	}
 	return u.conclude(ex, f, false)
 }
@@ -359,37 +325,21 @@ func (u *upstream) conclude(ex *exchange, f *failure, goesOn bool) bool {
 	<-ex.uploaded
 	if ex.unsent != nil {
 		goesOn, ex.again = false, false
-		// A browser may stop sending once it has its answer whole, and a server reading.
-		if f == nil && ex.unsent != errClientGone && !errors.As(ex.unsent, new(errUpstream)) {
-			f = u.c.fail(netlog.PhaseSend, ex.unsent)
-		}
+		f = ex.notSent(f)
 	}
 	ex.again = ex.again && f == nil
-	u.free(!goesOn)
-	u.release(ex, f)
+	goesOn = u.free(goesOn && !u.c.crowded())
+	ex.from.release(ex, f, u.reset)
 	ex.finish(f)
 	return goesOn
 }
 
-// release leaves the browser's connection to its next request, or makes it end:
-// the same way as the server's when the answer broke off, so that a broken answer
-// never ends cleanly.
-func (u *upstream) release(ex *exchange, f *failure) {
-	c := u.c
-	if ex.again && c.rest() {
-		c.conn.SetReadDeadline(time.Now().Add(c.p.Timeouts.Idle))
-		return
+// notSent is what the request's not going up whole makes of an exchange that ends
+// with f.
+func (ex *exchange) notSent(f *failure) *failure {
+	// A browser may stop sending once it has its answer whole, and a server reading.
+	if f == nil && ex.unsent != errClientGone && !errors.As(ex.unsent, new(errUpstream)) {
+		f = ex.fail(netlog.PhaseSend, ex.unsent)
 	}
-	ex.again = false
-	begun := ex.response != nil || ex.unparsed
-	switch {
-	case f != nil && (begun || !wanted(f)), begun && !ex.receiving.whole:
-		if tcp, ok := c.tcp.Conn.(*net.TCPConn); ok && u.reset {
-			tcp.SetLinger(0)
-		}
-		c.tcp.Conn.Close()
-	default:
-		closeWrite(c.conn)
-		c.conn.SetReadDeadline(time.Now().Add(lingerTime))
-	}
+	return f
 }

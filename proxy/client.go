@@ -48,8 +48,13 @@ type client struct {
 	req     wire.Request // the head being served
 	target  wire.Target  // of req; zero when it could not be read
 	current *exchange    // that no upstream connection owns yet
-	ups     []*upstream  // its connections to servers, the last used last
 	upsRun  sync.WaitGroup
+
+	upsMu sync.Mutex
+	ups   []*upstream // its connections to servers, the last used last
+
+	out     []byte   // a head on its way to the browser
+	writing deadline // for the browser to take what it is sent
 
 	mu       sync.Mutex
 	busy     bool // between a request's first byte and its end, or in a CONNECT
@@ -71,6 +76,7 @@ func (c *client) use(conn net.Conn) {
 	c.conn = conn // which hangUp reads
 	c.mu.Unlock()
 	c.br = bufio.NewReaderSize(conn, browserBuffer)
+	c.writing = deadline{set: conn.SetWriteDeadline, after: c.p.Timeouts.TunnelIdle}
 }
 
 func (c *client) run() {
@@ -331,7 +337,7 @@ func (c *client) turnDown(ex *exchange, f *failure) bool {
 		ex.finish(f)
 		return false
 	}
-	ex.drain()
+	c.drain(ex)
 	ex.finish(f)
 	c.write(page(ex.method == http.MethodHead, f, ex.isSites()))
 	c.linger()

@@ -86,7 +86,7 @@ func (c *client) connectTunnel(t *tunnel, target Target) {
 func (c *client) dialWatched(m *marks, target Target) (*dialled, *failure) {
 	m.dialling = c.p.now()
 	watch := c.watch()
-	d, err := c.dial(hop{Target: target})
+	d, err := c.dial(c.ctx, hop{Target: target})
 	watch.stop()
 	m.lookup, m.resolved, m.connected = d.lookup, d.resolved, d.connected
 	if err != nil {
@@ -137,7 +137,7 @@ func (c *client) dialEarly(target Target, d Decision) *early {
 
 func (e *early) dial() {
 	defer close(e.done)
-	e.conn, e.err = e.c.dial(e.to)
+	e.conn, e.err = e.c.dial(e.c.ctx, e.to)
 	if e.err != nil {
 		return
 	}
@@ -170,7 +170,7 @@ func (e *early) settleFor(o *origin) (*dialled, error) {
 		return e.settle()
 	}
 	e.drop()
-	return e.c.dial(to)
+	return e.c.dial(e.c.ctx, to)
 }
 
 // drop closes the connection that nobody came to need.

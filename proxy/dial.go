@@ -43,9 +43,9 @@ func (d *dialled) figures() *netlog.Dialled {
 func micros(from, to time.Time) int64 { return to.Sub(from).Microseconds() }
 
 // dial connects to a hop for what the browser asked for.
-func (c *client) dial(to hop) (*dialled, error) {
+func (c *client) dial(ctx context.Context, to hop) (*dialled, error) {
 	to.trail = c.trail
-	return c.p.dial(c.ctx, to)
+	return c.p.dial(ctx, to)
 }
 
 // dial connects to a hop within the time limit. It never connects to the proxy

@@ -94,7 +94,12 @@ func (c *client) namedHost(t wire.Target, scheme string) (host string, port uint
 	if !ok || len(value) == 0 {
 		return "", 0, errUnnamed
 	}
-	if host, port, err = wire.SplitHostPort(string(value), defaultPort(scheme)); err == nil {
+	return hostOf(string(value), scheme)
+}
+
+// hostOf is the host of a Host field or an :authority.
+func hostOf(value, scheme string) (host string, port uint16, err error) {
+	if host, port, err = wire.SplitHostPort(value, defaultPort(scheme)); err == nil {
 		host, err = canonical(host)
 	}
 	if err != nil {
@@ -113,7 +118,15 @@ func (c *client) sibling(o *origin, t wire.Target) *origin {
 		return o
 	}
 	host, port, err := c.namedHost(t, o.scheme)
-	if err != nil || host == o.host && port == o.port {
+	if err != nil {
+		return o
+	}
+	return c.siblingFor(o, host, port)
+}
+
+// siblingFor is sibling for a host.
+func (c *client) siblingFor(o *origin, host string, port uint16) *origin {
+	if o.route == nil && c.direct == "" || host == o.host && port == o.port {
 		return o
 	}
 	other := *o

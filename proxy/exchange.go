@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"context"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -16,6 +17,11 @@ import (
 type exchange struct {
 	entry
 	c         *client
+	from      asker
+	ctx       context.Context // ends with its work
+	cancel    context.CancelCauseFunc
+	req       *wire.Request // as HTTP/1 has it
+	target    wire.Target   // of req; zero when it could not be read
 	origin    *origin
 	method    string
 	oldHTTP   bool // an HTTP/1.0 request: no 1xx, no chunks
@@ -59,31 +65,37 @@ type exchange struct {
 func (c *client) newExchange(o *origin, at time.Time) *exchange {
 	r := &c.req
 	ex := &exchange{
-		c: c, origin: o,
-		method:   string(r.Method),
-		oldHTTP:  r.Minor == 0,
-		last:     !r.KeepAlive() || r.Minor == 0,
-		upgrade:  asksToUpgrade(r),
-		expects:  r.Fields.HasToken("expect", "100-continue"),
-		uploaded: make(chan struct{}),
-		done:     make(chan struct{}),
+		from: c, ctx: c.ctx, cancel: c.cancel,
+		req: r, target: c.target,
+		method:  string(r.Method),
+		oldHTTP: r.Minor == 0,
+		last:    !r.KeepAlive() || r.Minor == 0,
+		upgrade: asksToUpgrade(r),
+		expects: r.Fields.HasToken("expect", "100-continue"),
 	}
 	if ex.upgrade {
 		ex.switched = make(chan struct{})
 	}
+	url, target := urlOf(o, c.target, string(r.Target))
+	c.opened(ex, o, at, c.p.request(r, url, target))
+	c.current = ex
+	return ex
+}
+
+// opened makes ex an exchange for o, of a request that was read at the given time.
+func (c *client) opened(ex *exchange, o *origin, at time.Time, r *netlog.Request) {
+	ex.c, ex.origin = c, o
+	ex.uploaded, ex.done = make(chan struct{}), make(chan struct{})
 	ex.p, ex.secret = c.p, o.redact
-	url, target := c.url(o)
 	ex.open = netlog.Open{
 		Time: at, Kind: netlog.KindExchange, Via: o.via, Site: o.site(),
 		Client: c.addr, Connection: c.number,
-		Request: c.p.request(r, url, target),
+		Request: r,
 	}
 	if c.p.StandIn {
-		bare(ex.open.Request)
+		bare(r)
 	}
 	ex.begin()
-	c.current = ex
-	return ex
 }
 
 // asksToUpgrade tells a request for another protocol. HTTP/2 in the clear is none
@@ -94,27 +106,27 @@ func asksToUpgrade(r *wire.Request) bool {
 		r.Fields.Count("upgrade") > 0 && !r.Fields.HasToken("upgrade", "h2c")
 }
 
-// url is the URL of the request in c.req, and its exact target when that says more.
-func (c *client) url(o *origin) (url, target string) {
+// urlOf is the URL of a request for o whose target is t, in exact bytes raw, and
+// those when they say more.
+func urlOf(o *origin, t wire.Target, raw string) (url, target string) {
 	base := o.scheme + "://" + o.authority()
-	raw := string(c.req.Target)
 	switch {
-	case c.target.Path == nil && strings.Contains(raw, "@"): // not to be read, and maybe with a password
+	case t.Path == nil && strings.Contains(raw, "@"): // not to be read, and maybe with a password
 		return base + "/", ""
-	case c.target.Path == nil:
+	case t.Path == nil:
 		return base + "/", raw
-	case string(c.target.Path) == "*":
+	case string(t.Path) == "*":
 		return base + "/", raw
 	}
-	path := wire.EscapeURL(c.target.Path)
+	path := wire.EscapeURL(t.Path)
 	url = base + path
 	switch {
 	case raw == path, raw == url:
 		return url, ""
-	case c.target.Userinfo && path == string(c.target.Path):
+	case t.Userinfo && path == string(t.Path):
 		return url, ""
-	case c.target.Userinfo: // never logged
-		return url, string(c.target.Path)
+	case t.Userinfo: // never logged
+		return url, string(t.Path)
 	}
 	return url, raw
 }
@@ -133,7 +145,7 @@ func (ex *exchange) drainTime() time.Duration {
 // body is only for the log.
 func (ex *exchange) abandon() {
 	if !ex.abandoned.Swap(true) {
-		ex.c.conn.SetReadDeadline(time.Now().Add(ex.drainTime()))
+		ex.from.SetReadDeadline(time.Now().Add(ex.drainTime()))
 	}
 }
 

@@ -54,14 +54,22 @@ func refusal(code netlog.RefusedCode, status int, reason string) *failure {
 }
 
 // fail says what err, met in phase by the work of c, is in the log's words.
-// What ended c's work as a whole goes before err, which then only follows from it.
-func (c *client) fail(phase netlog.Phase, err error) *failure {
+func (c *client) fail(phase netlog.Phase, err error) *failure { return c.p.failure(c.ctx, phase, err) }
+
+// fail does so for the exchange's work.
+func (ex *exchange) fail(phase netlog.Phase, err error) *failure {
+	return ex.p.failure(ex.ctx, phase, err)
+}
+
+// failure says what err, met in phase by the work that ctx is of, is in the log's
+// words. What ended that as a whole goes before err, which then only follows from it.
+func (p *Proxy) failure(ctx context.Context, phase netlog.Phase, err error) *failure {
 	var f *failure
 	if errors.As(err, &f) {
 		return f
 	}
-	switch cause := context.Cause(c.ctx); {
-	case c.p.killed.Load(), cause == errStopped:
+	switch cause := context.Cause(ctx); {
+	case p.killed.Load(), cause == errStopped:
 		return failed(phase, netlog.CodeStopped, errStopped.Error())
 	case cause == errClientGone:
 		return failed(phase, netlog.CodeClientGone, errClientGone.Error())

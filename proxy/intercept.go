@@ -166,7 +166,7 @@ func (c *client) connectUp(o *origin, e *early, offered []string) {
 	if slices.Contains(offered, "http/1.1") {
 		alpn = httpOnly
 	}
-	u, err := c.establish(o, tcp, alpn)
+	u, err := c.establish(c.ctx, o, tcp, alpn)
 	if err != nil {
 		c.forbid, c.forbidAt = c.fail(netlog.PhaseServerTLS, err), u.dialled.address
 		return

@@ -177,19 +177,26 @@ func (c *client) admits(o *origin, r *wire.Request, t wire.Target) *failure {
 	if !ok {
 		return nil // HTTP/1.0
 	}
-	host, port, err := wire.SplitHostPort(string(value), defaultPort(o.scheme))
+	return c.admitsHost(o, string(value))
+}
+
+// admitsHost does so for what a Host field, or an :authority, says.
+func (c *client) admitsHost(o *origin, value string) *failure {
+	host, port, err := wire.SplitHostPort(value, defaultPort(o.scheme))
 	if err == nil {
 		host, err = canonical(host)
 	}
 	if err != nil {
 		return refusal(netlog.RefusedBadRequest, http.StatusBadRequest, "the Host field is no host: "+err.Error())
 	}
-	if host == o.host && port == o.port {
+	switch {
+	case o.named && host == o.host && port == o.port:
+		return nil
+	case o.named, port != o.port:
+		return misdirected(value, o.authority())
+	case host == o.host:
 		o.named = true
 		return nil
-	}
-	if o.named || port != o.port {
-		return misdirected(string(value), o.authority())
 	}
 	return c.rename(o, host)
 }

@@ -28,7 +28,7 @@ func (c *client) redirect(ex *exchange) bool {
 		fmt.Fprintf(&b, "%s: %s\r\n", f.Name, f.Value)
 	}
 	b.WriteString("\r\n")
-	ex.drain()
+	c.drain(ex)
 	ex.response = &netlog.Response{
 		Status: http.StatusPermanentRedirect, Reason: http.StatusText(http.StatusPermanentRedirect),
 		Version: "HTTP/1.1", Headers: fields, HeaderBytes: int64(b.Len()),

@@ -70,7 +70,7 @@ func (u *upstream) move(ex *exchange) *failure {
 		case err == io.EOF:
 			return u.brokeOff(ex, err)
 		case isEPIPE(err) || isClosed(dst):
-			return u.browserGone(ex)
+			return ex.browserGone()
 		default:
 			return u.brokeOff(ex, err)
 		}

@@ -42,9 +42,9 @@ func (u *upstream) switchProtocols(ex *exchange) bool {
 		s.messages = newMessages(&ex.entry, &u.answer)
 	}
 	ex.splice = s
-	u.out = u.answer.AppendForward(u.out[:0], wire.ForwardOptions{Upgrade: true})
-	if err := u.flush(); err != nil {
-		return u.conclude(ex, u.browserGone(ex), false)
+	c.begin(ex, &u.answer)
+	if err := c.flush(ex); err != nil {
+		return u.conclude(ex, ex.browserGone(), false)
 	}
 	close(ex.switched)
 	err := s.pump(c.conn, u.br, u.conn, &byServer, &ex.down)
@@ -62,7 +62,7 @@ func (u *upstream) switchProtocols(ex *exchange) bool {
 	if s.messages != nil {
 		ex.socket = s.record(&u.answer)
 	}
-	return u.conclude(ex, s.failure(c, err), false)
+	return u.conclude(ex, s.failure(ex, err), false)
 }
 
 // carry takes what the browser sends behind its upgrade to the server.
@@ -157,13 +157,13 @@ func frames(c wsframe.Counts) netlog.Frames {
 
 // failure is what broke the splice; nil when it came to an end of its own. A
 // WebSocket's own end has a close frame (RFC 6455 §7.1.5).
-func (s *splice) failure(c *client, err error) *failure {
+func (s *splice) failure(ex *exchange, err error) *failure {
 	phase := netlog.PhaseReceive
 	if s.messages != nil {
 		phase = netlog.PhaseWebSocket
 	}
-	if c.ctx.Err() != nil {
-		return c.fail(phase, err0(err))
+	if ex.ctx.Err() != nil {
+		return ex.fail(phase, err0(err))
 	}
 	if s.messages.closer() != nil {
 		return nil

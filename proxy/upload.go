@@ -25,7 +25,7 @@ func (c *client) exchange(ex *exchange, forward wire.ForwardOptions) bool {
 		return c.redirect(ex)
 	}
 	forward.Upgrade = ex.upgrade
-	head, err := c.forwardHead(ex, forward)
+	head, err := ex.forwardHead(forward)
 	if err != nil {
 		return c.turnDown(ex, refusal(netlog.RefusedBadRequest, http.StatusBadRequest, err.Error()))
 	}
@@ -52,13 +52,13 @@ func (c *client) upload(ex *exchange, u *upstream, head []byte) bool {
 var errFault = failed(netlog.PhaseProxy, netlog.CodeInternal, "a fault of the proxy's own")
 
 // forwardHead is the request's head as it goes up.
-func (c *client) forwardHead(ex *exchange, o wire.ForwardOptions) ([]byte, error) {
-	r := c.req
+func (ex *exchange) forwardHead(o wire.ForwardOptions) ([]byte, error) {
+	r := *ex.req
 	r.Fields = ex.stripConditionals(r.Fields)
 	if route := ex.origin.route; route != nil && route.Request != nil {
 		r.Fields = append(wire.FieldList(nil), r.Fields...)
-		r.Target = c.target.Path
-		if err := route.Request(&r, c.visit(ex.origin)); err != nil {
+		r.Target = ex.target.Path
+		if err := route.Request(&r, ex.c.visit(ex.origin)); err != nil {
 			return nil, err
 		}
 		o.Target = r.Target
@@ -67,9 +67,9 @@ func (c *client) forwardHead(ex *exchange, o wire.ForwardOptions) ([]byte, error
 	if parent != nil {
 		o.Target = ex.origin.absolute(o.Target)
 	}
-	head := r.AppendForward(make([]byte, 0, len(c.req.Raw)+128), o)
+	head := r.AppendForward(make([]byte, 0, len(r.Raw)+128), o)
 	if parent != nil {
-		head = append(head[:len(head)-len("\r\n")], c.markFor(ex)+parent.authorization()+"\r\n"...)
+		head = append(head[:len(head)-len("\r\n")], ex.c.markFor(ex)+parent.authorization()+"\r\n"...)
 	}
 	return head, nil
 }
@@ -186,8 +186,7 @@ func (c *client) cutShort(ex *exchange, u *upstream, err, broken error) error {
 }
 
 // drain reads, for the log, the body of a request that goes nowhere.
-func (ex *exchange) drain() {
-	c := ex.c
+func (c *client) drain(ex *exchange) {
 	framing, err := c.req.Framing()
 	if err != nil || ex.malformed || c.target.Path == nil {
 		return

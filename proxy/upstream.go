@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -31,10 +32,9 @@ type upstream struct {
 	tls     *netlog.TLS
 	used    bool // an exchange has ended on it
 	answer  wire.Answer
-	out     []byte   // a head on its way to the browser
-	writing deadline // for the browser to take what it is sent
-	reset   bool     // the server reset the connection
+	reset   bool // the server reset the connection
 	unwatch func() bool
+	unbind  func() bool // of the exchange's work; nil: it is the browser connection's
 
 	mu   sync.Mutex
 	ex   *exchange // that it is busy with; nil: idle
@@ -43,32 +43,31 @@ type upstream struct {
 
 // establish makes a connection for o, on tcp when that is not nil, and speaks
 // TLS over it, offering alpn.
-func (c *client) establish(o *origin, tcp *dialled, alpn []string) (*upstream, error) {
+func (c *client) establish(ctx context.Context, o *origin, tcp *dialled, alpn []string) (*upstream, error) {
 	if tcp == nil {
 		var err error
-		if tcp, err = c.dial(o.hop()); err != nil {
-			return &upstream{dialled: tcp}, c.fail(netlog.PhaseConnect, err)
+		if tcp, err = c.dial(ctx, o.hop()); err != nil {
+			return &upstream{dialled: tcp}, c.p.failure(ctx, netlog.PhaseConnect, err)
 		}
 	}
 	u := &upstream{c: c, origin: *o, dialled: tcp, conn: tcp.conn, number: c.p.servers.Add(1)}
 	u.unwatch = context.AfterFunc(c.ctx, func() { tcp.conn.Conn.Close() })
 	if o.tls {
-		if err := u.secure(alpn); err != nil {
+		if err := u.secure(ctx, alpn); err != nil {
 			u.unwatch()
 			tcp.conn.Close()
-			return u, c.fail(netlog.PhaseServerTLS, err)
+			return u, c.p.failure(ctx, netlog.PhaseServerTLS, err)
 		}
 	}
 	u.br = bufio.NewReaderSize(u.conn, serverBuffer)
-	u.writing = deadline{set: c.conn.SetWriteDeadline, after: c.p.Timeouts.TunnelIdle}
 	return u, nil
 }
 
 // secure does the TLS handshake with the server.
-func (u *upstream) secure(alpn []string) error {
+func (u *upstream) secure(ctx context.Context, alpn []string) error {
 	o := &u.origin
 	u.dialled.securing = true
-	session, unverified, err := u.c.p.speakTLS(u.c.ctx, u.conn, Target{Host: o.verify, Port: o.dialPort, Scheme: "https"}, alpn)
+	session, unverified, err := u.c.p.speakTLS(ctx, u.conn, Target{Host: o.verify, Port: o.dialPort, Scheme: "https"}, alpn)
 	if err != nil {
 		return err
 	}
@@ -90,16 +89,8 @@ func (u *upstream) server() netlog.Server {
 // upstreamFor gives ex a connection, which takes it over: an idle one, or a new
 // one. Its failure is for the caller, who still owns ex, to report.
 func (c *client) upstreamFor(ex *exchange, head []byte) (*upstream, *failure) {
-	for i := len(c.ups) - 1; i >= 0; i-- {
-		u := c.ups[i]
-		if !u.origin.sameServer(ex.origin) {
-			continue
-		}
-		c.ups = append(c.ups[:i], c.ups[i+1:]...)
-		if u.begin(ex, head) {
-			c.ups = append(c.ups, u)
-			return u, nil
-		}
+	if u := c.idleFor(ex, head); u != nil {
+		return u, nil
 	}
 	u, f := c.dialFor(ex)
 	if f != nil {
@@ -110,15 +101,44 @@ func (c *client) upstreamFor(ex *exchange, head []byte) (*upstream, *failure) {
 	return u, nil
 }
 
+// idleFor gives ex an idle connection, the one that was used last; nil when there
+// is none.
+func (c *client) idleFor(ex *exchange, head []byte) *upstream {
+	c.upsMu.Lock()
+	defer c.upsMu.Unlock()
+	for i := len(c.ups) - 1; i >= 0; i-- {
+		u := c.ups[i]
+		if u.origin.sameServer(ex.origin) && u.begin(ex, head) {
+			c.ups = append(slices.Delete(c.ups, i, i+1), u)
+			return u
+		}
+	}
+	return nil
+}
+
 // keep adds a connection that the browser's connection has, and starts to read it.
+// Of idle ones the oldest makes room for it.
 func (c *client) keep(u *upstream) {
-	if len(c.ups) == maxUpstreams {
-		c.ups[0].close()
-		c.ups = c.ups[1:]
+	c.upsMu.Lock()
+	defer c.upsMu.Unlock()
+	c.ups = slices.DeleteFunc(c.ups, (*upstream).isDead)
+	if len(c.ups) >= maxUpstreams {
+		if i := slices.IndexFunc(c.ups, (*upstream).isIdle); i >= 0 {
+			c.ups[i].close()
+			c.ups = slices.Delete(c.ups, i, i+1)
+		}
 	}
 	c.ups = append(c.ups, u)
 	c.upsRun.Add(1)
 	go u.run()
+}
+
+// crowded tells whether there are more connections than are kept: busy ones, of a
+// browser that asks for many things at once.
+func (c *client) crowded() bool {
+	c.upsMu.Lock()
+	defer c.upsMu.Unlock()
+	return len(c.ups) > maxUpstreams
 }
 
 // dialFor makes a new connection for ex, while a browser that goes away is
@@ -136,10 +156,10 @@ func (c *client) dialFor(ex *exchange) (*upstream, *failure) {
 		if tcp, err = e.settleFor(ex.origin); err != nil {
 			ex.dialledBy(&upstream{dialled: tcp})
 			ex.server.Address = tcp.address
-			return nil, c.fail(netlog.PhaseConnect, err)
+			return nil, ex.fail(netlog.PhaseConnect, err)
 		}
 	}
-	u, err := c.establish(ex.origin, tcp, httpOnly)
+	u, err := c.establish(ex.ctx, ex.origin, tcp, httpOnly)
 	ex.dialledBy(u)
 	if err != nil {
 		var f *failure
@@ -159,12 +179,12 @@ func (ex *exchange) dialledBy(u *upstream) {
 	ex.marks.lookup, ex.marks.resolved, ex.marks.connected, ex.marks.securing = d.lookup, d.resolved, d.connected, d.securing
 }
 
-// begin takes ex over; false when the connection is dead. It must be called
+// begin takes ex over; false when the connection is dead or busy. It must be called
 // before anything of ex is sent.
 func (u *upstream) begin(ex *exchange, head []byte) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.dead {
+	if u.dead || u.ex != nil {
 		return false
 	}
 	ex.server = u.server()
@@ -177,6 +197,7 @@ func (u *upstream) begin(ex *exchange, head []byte) bool {
 	ex.marks.ready = u.c.p.now()
 	ex.lastSent.Store(time.Now().UnixNano())
 	u.ex = ex
+	u.bind(ex)
 	u.conn.SetReadDeadline(time.Now().Add(u.c.p.Timeouts.Answer))
 	return true
 }
@@ -188,6 +209,19 @@ func (u *upstream) replace(fresh *upstream) {
 	defer u.mu.Unlock()
 	u.conn, u.br, u.dialled, u.number, u.tls = fresh.conn, fresh.br, fresh.dialled, fresh.number, fresh.tls
 	u.unwatch, u.used = fresh.unwatch, false
+	if u.unbind != nil {
+		u.unbind()
+		u.bind(u.ex)
+	}
+}
+
+// bind has the connection end with the work of an exchange that may end without
+// the browser's connection.
+func (u *upstream) bind(ex *exchange) {
+	if ex.ctx != u.c.ctx {
+		conn := u.dialled.conn.Conn
+		u.unbind = context.AfterFunc(ex.ctx, func() { conn.Close() })
+	}
 }
 
 // mayRepeat tells the requests that are sent once more when a reused connection
@@ -226,8 +260,8 @@ func (u *upstream) lost() {
 	}
 	u.c.p.fault("reading a server", fault)
 	if ex := u.current(); ex != nil {
-		u.c.cancel(errFault)
-		u.c.tcp.Conn.Close()
+		ex.cancel(errFault)
+		ex.from.abort()
 		<-ex.uploaded
 		ex.finish(errFault)
 	}
@@ -239,14 +273,31 @@ func (u *upstream) current() *exchange {
 	return u.ex
 }
 
-// free makes the connection idle again, or dead.
-func (u *upstream) free(dead bool) {
+// free makes the connection idle again, or dead when it can't be. It says which.
+func (u *upstream) free(alive bool) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.ex, u.dead, u.used = nil, dead, true
-	if !dead {
+	if u.unbind != nil {
+		alive = u.unbind() && alive
+		u.unbind = nil
+	}
+	u.ex, u.used = nil, true
+	if u.dead = !alive; alive {
 		u.conn.SetReadDeadline(time.Time{})
 	}
+	return alive
+}
+
+func (u *upstream) isDead() bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.dead
+}
+
+func (u *upstream) isIdle() bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.ex == nil
 }
 
 // close ends the connection.

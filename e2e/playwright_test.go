@@ -22,7 +22,7 @@ func (v *visit) servedAgain(t *testing.T, har string) {
 		compared++
 		is(t, step, got[step], said)
 	}
-	is(t, "what was compared", compared, 12)
+	is(t, "what was compared", compared, 13)
 }
 
 // asTheirs compares the HAR with the one that Playwright recorded of the same
@@ -46,11 +46,13 @@ func (v *visit) asTheirs(t *testing.T, ours []harEntry) {
 		return strings.Join(all, " ")
 	}
 	secure := place{"https", v.w.origin.host}
-	explained := map[string][2]string{
+	preflighted := strings.Replace(v.shop.url("/echo?preflighted"), "127.0.0.1", "localhost", 1)
+	explained := map[string][2]string{ // statuses in ours, in theirs
 		"GET wss://" + v.w.origin.host + "/socket": {"101", ""},
 		"GET " + v.shop.url("/shop/account.js"):    {"200", "200 200"}, // from the cache, once
 		"GET http://" + v.dead + "/gone":           {"-1", "502"},      // the proxy's page
 		"GET http://127.0.0.1:6666/blocked":        {"", "-1"},
+		"OPTIONS " + preflighted:                   {"204", ""},
 	}
 	onlyOurs := map[string]string{ // bodies that DevTools' protocol does not give
 		"POST " + v.shop.url("/shop/upload"): "posted", "POST " + secure.url("/upload"): "posted",

@@ -106,7 +106,12 @@ func shop(t *testing.T, dead string) http.Handler {
 	})
 	mux.HandleFunc("GET /shop/item/7", func(w http.ResponseWriter, r *http.Request) {
 		if signedIn(w, r) {
-			page(w, "Shoes", "<p>"+html.EscapeString(r.URL.RawQuery)+"<p>by "+html.EscapeString(r.Referer()[strings.Index(r.Referer(), "/shop"):]))
+			page(w, "Shoes", "<a href=/shop/dashboard/todos?state=pending>Todos</a><p>"+html.EscapeString(r.URL.RawQuery)+"<p>by "+html.EscapeString(r.Referer()[strings.Index(r.Referer(), "/shop"):]))
+		}
+	})
+	mux.HandleFunc("GET /shop/dashboard/todos", func(w http.ResponseWriter, r *http.Request) {
+		if signedIn(w, r) {
+			page(w, "Todos", "<p>"+html.EscapeString(r.URL.Query().Get("state")))
 		}
 	})
 	return mux
@@ -130,6 +135,7 @@ does('prices', async () => {
 does('lost', () => fetch('http://{dead}/dummy_bin', { method: 'POST', body: 'lost=1', headers: { 'Content-Type': 'application/x-www-form-urlencoded' } }).then(() => say('answered'), () => say('failed')))
 does('gone', () => Promise.allSettled([
   fetch('http://{dead}/gone', { mode: 'no-cors' }),
-  fetch('http://127.0.0.1:6666/blocked', { mode: 'no-cors' }) // a bad port (Fetch §2.9)
+  fetch('http://127.0.0.1:6666/blocked', { mode: 'no-cors' }), // a bad port (Fetch §2.9)
+  fetch(location.origin.replace('127.0.0.1', 'localhost') + '/echo?preflighted', { method: 'PUT', headers: { 'X-Asked': '1' } })
 ]))
 `

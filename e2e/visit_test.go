@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// A visit is what a browser did at the shop and the site, recorded by the proxy
+// A visit is what a browser did at the site and the shop, recorded by the proxy
 // and by Playwright, which drove it.
 type visit struct {
 	w       *world
@@ -91,16 +91,20 @@ func TestVisit(t *testing.T) {
 	t.Run("WebArena-Verified grades the HAR", func(t *testing.T) {
 		t.Parallel()
 		har := filepath.Join(t.TempDir(), "network.har")
-		convertTo(t, v.log, har, "--for", "webarena", "--not-host", "localhost")
+		convertTo(t, v.log, har, "--for", "webarena")
 		v.graded(t, har)
 	})
 	t.Run("WebArena-Verified grades the trace", func(t *testing.T) {
 		t.Parallel()
-		v.graded(t, v.trace(t, "--for", "webarena", "--not-host", "localhost"))
+		v.graded(t, v.trace(t, "--for", "webarena"))
 	})
 	t.Run("WebArena-Verified grades Playwright's own HAR", func(t *testing.T) {
 		t.Parallel()
-		v.graded(t, v.theirsAtShop(t), "upload a file") // whose bytes Playwright does not get
+		v.graded(t, v.theirs, "upload a file") // whose bytes Playwright does not get
+	})
+	t.Run("WebArena-Verified as the README has it", func(t *testing.T) {
+		t.Parallel()
+		v.gradedByReadme(t)
 	})
 	t.Run("Playwright reads the trace", func(t *testing.T) {
 		t.Parallel()

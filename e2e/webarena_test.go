@@ -1,9 +1,9 @@
 package e2e
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -31,34 +31,41 @@ func (v *visit) graded(t *testing.T, trace string, but ...string) {
 			t.Errorf("%s, wrong expectation %v: %s, want %s: %v", r["task"], r["wrong"], got, want, r["errors"])
 		}
 	}
-	if right < 12 || wrong < 34 {
+	if right < 13 || wrong < 37 {
 		t.Errorf("it graded by %d tasks, and by %d wrong expectations", right, wrong)
 	}
 }
 
-// theirsAtShop is Playwright's own HAR without the visit's second site.
-func (v *visit) theirsAtShop(t *testing.T) string {
+// gradedByReadme runs the README's commands on the visit's log: a task of
+// WebArena-Verified's own, whose site is the shop.
+func (v *visit) gradedByReadme(t *testing.T) {
 	t.Helper()
-	var har struct {
-		Log struct {
-			Version string            `json:"version"`
-			Entries []json.RawMessage `json:"entries"`
-		} `json:"log"`
+	program := inVenv(t, ".venv-webarena", "webarena-verified")
+	need(t, "jq")
+	dir := t.TempDir()
+	lines := readme(t, "sh")
+	answers := readme(t, "json")
+	from := slices.Index(lines, "mkdir -p out/44")
+	if from < 0 || len(answers) != 2 {
+		t.Fatalf("the README has %q", answers)
 	}
-	if err := json.Unmarshal(contentOf(t, v.theirs), &har); err != nil {
+	if err := os.MkdirAll(filepath.Join(dir, "out", "44"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	har.Log.Entries = slices.DeleteFunc(har.Log.Entries, func(raw json.RawMessage) bool {
-		var e harEntry
-		return json.Unmarshal(raw, &e) != nil || strings.Contains(e.Request.URL, "://"+v.w.origin.host)
-	})
-	text, err := json.Marshal(har)
-	if err != nil {
+	config := strings.Replace(answers[0], "http://localhost:8023", v.shop.url("/shop"), 1)
+	for name, text := range map[string]string{"config.json": config, "out/44/agent_response.json": answers[1]} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(v.log, filepath.Join(dir, "network.jsonl")); err != nil {
 		t.Fatal(err)
 	}
-	file := filepath.Join(t.TempDir(), "theirs.har")
-	if err := os.WriteFile(file, text, 0o600); err != nil {
-		t.Fatal(err)
+	sh := exec.CommandContext(t.Context(), "sh", "-ec", strings.Join(lines[from:from+4], "\n"))
+	sh.Dir = dir
+	sh.Env = append(clean(os.Environ()), "HOME="+dir, "PATH="+filepath.Dir(binary(t))+":"+filepath.Dir(program)+":"+os.Getenv("PATH"))
+	out, err := sh.CombinedOutput()
+	if err != nil || !strings.HasSuffix(string(out), "\nsuccess\n") {
+		t.Errorf("%v\n%s", err, out)
 	}
-	return file
 }

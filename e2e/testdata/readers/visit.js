@@ -1,4 +1,4 @@
-// Playwright visits the shop and then the site, by the settings (JSON) on its
+// Playwright visits the site and then the shop, by the settings (JSON) on its
 // command line: recording a HAR, or taking the answers from one. It prints what
 // came of each step.
 'use strict'
@@ -22,6 +22,7 @@ async function main (settings) {
     await page.waitForFunction((last) => document.getElementById('said').textContent.endsWith(last), id + ' done\n')
   })
 
+  if (site) await step('site', 'done', () => page.goto(site + '/'))
   await step('login', 'Sign in', () => page.goto(shop + '/shop/login'))
   await step('account', 'Account', async () => {
     await page.fill('[name=username]', 'emma')
@@ -38,8 +39,8 @@ async function main (settings) {
   })
   await step('back', 'Account', () => page.goto(shop + '/shop/account'))
   await step('item', 'Shoes', () => page.click('a'))
+  await step('todos', 'Todos', () => page.click('a'))
   for (const c of await context.cookies()) said['cookie ' + c.name] = [c.value, c.path, c.httpOnly, c.sameSite, c.expires > 0].join(' ')
-  if (site) await step('site', 'done', () => page.goto(site + '/'))
   if (trace) await context.tracing.stop({ path: trace })
   await context.close()
   await browser.close()

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
-	"net"
 	"testing"
 	"time"
 
@@ -18,7 +17,11 @@ func readWithDevTools(t *testing.T, c *collection) {
 	got := inDevTools(t, c.har)
 	ends := map[int64]*line{}
 	messages := map[int64][]any{}
-	for _, l := range c.log.lines {
+	var lines []*line
+	if c.log != nil {
+		lines = c.log.lines
+	}
+	for _, l := range lines {
 		switch l.Event {
 		case "end":
 			ends[l.ID] = l
@@ -37,15 +40,18 @@ func readWithDevTools(t *testing.T, c *collection) {
 	holds(t, c.entries, got, func(e harEntry, facts map[string]any) {
 		facts["transferSize"] = e.Response.TransferSize
 		facts["messages"] = append([]any{}, messages[e.ID]...)
+		if c.log == nil {
+			facts["messages"] = messagesOf(e)
+		}
 		events := []any{}
 		for _, m := range e.Events {
 			events = append(events, []any{m.Time, m.EventName, m.EventID, m.Data})
 		}
 		facts["events"] = events
 		facts["resource"] = e.ResourceType
-		facts["server"] = net.JoinHostPort(e.ServerIPAddress, "80")
+		facts["server"] = e.ServerIPAddress + ":80"
 		if e.Connection != "" {
-			facts["server"] = net.JoinHostPort(e.ServerIPAddress, e.Connection)
+			facts["server"] = e.ServerIPAddress + ":" + e.Connection
 		}
 		if e.Response.Content.MimeType == "x-unknown" {
 			facts["type"] = nil
@@ -57,7 +63,7 @@ func readWithDevTools(t *testing.T, c *collection) {
 			facts["size"] = max(e.Response.HeadersSize, 0) + max(e.Response.BodySize, 0)
 		}
 		e.Timings["blocked"] = max(e.Timings["blocked"], 0)
-		if l := ends[e.ID]; !e.Open {
+		if l := ends[e.ID]; l != nil && !e.Open {
 			s := l.Timings
 			for name, micros := range map[string]int64{
 				"dns": s.DNS, "connect": s.Connect, "ssl": s.TLS, "send": s.Send, "wait": s.Wait, "receive": s.Receive,
@@ -79,6 +85,15 @@ func readWithDevTools(t *testing.T, c *collection) {
 			}
 		}
 	})
+}
+
+// messagesOf are a WebSocket's as the HAR has them.
+func messagesOf(e harEntry) []any {
+	list := []any{}
+	for _, m := range e.Messages {
+		list = append(list, []any{m.Type, m.Time, m.Opcode, m.Data})
+	}
+	return list
 }
 
 // inDevTools has the importer of Chromium's DevTools read a HAR.

@@ -20,6 +20,7 @@ type fake struct {
 	Says   []string // instead of listening; it then fails
 	Unless string   // it listens if no argument has this
 	Hangs  bool     // it says nothing
+	Empty  bool     // it can't write its header, and does not say so
 
 	// Captured is what it has of Received; at each SIGUSR1 one packet more.
 	Captured, Received, Dropped int
@@ -53,6 +54,9 @@ func fakeTcpdump(args []string) int {
 	}
 	path := args[slices.Index(args, "-w")+1] + "0"
 	file := pcapRecord(pcapHeader(binary.LittleEndian, 0xa1b2c3d4), binary.LittleEndian, 0, fmt.Appendf(nil, "of process %d", os.Getpid()))
+	if f.Empty {
+		file = nil
+	}
 	if err := os.WriteFile(path, file, 0o644); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 98

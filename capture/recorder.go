@@ -29,6 +29,8 @@ type Recorder struct {
 
 	Logger *slog.Logger // for warnings; nil means none
 	Ready  func()       // called once, when tcpdump listens; nil means nobody asks
+
+	every time.Duration // between reports; 0 means reportEvery
 }
 
 func (r *Recorder) device() string { return cmp.Or(r.Interface, "any") }
@@ -44,7 +46,7 @@ const (
 	lockWithin  = 2 * time.Second        // an earlier tcpdump may be ending, or Check looking
 	steadyAfter = 10 * time.Second       // a tcpdump that ran so long is started again at once
 	retryFirst  = time.Second            // before the next start of one that did not
-	retryMax    = 30 * time.Second       // the same, after many
+	retryMax    = 5 * time.Second        // the same, after many
 )
 
 // Run captures until the context ends. A tcpdump that ends is started again; an
@@ -135,6 +137,7 @@ type watch struct {
 	ended     counts        // of the tcpdumps that have ended
 	now       counts        // of the one that runs
 	said      string        // its last words, but for counts
+	files     progress      // of its files
 	wait      time.Duration // before the next start
 }
 
@@ -166,7 +169,13 @@ func (w *watch) listening(ctx context.Context) (*tcpdump, error) {
 		return nil, err
 	}
 	prefer(t.process)
-	return t, t.listen(ctx)
+	if err := t.listen(ctx); err != nil {
+		return nil, err
+	}
+	if err := w.hasBegun(); err != nil {
+		return nil, errors.Join(err, w.end(t))
+	}
+	return t, nil
 }
 
 // again starts a tcpdump when one has ended with err after it ran so long: at
@@ -197,8 +206,8 @@ func (w *watch) again(ctx context.Context, err error, ran time.Duration) *tcpdum
 // until watches a tcpdump until it ends, which is the error, or until the context
 // does; then it ends it.
 func (w *watch) until(ctx context.Context, t *tcpdump) error {
-	defer func() { w.ended, w.now, w.said = w.ended.plus(w.now), counts{}, "" }()
-	ask := time.NewTicker(reportEvery)
+	defer func() { w.ended, w.now, w.said, w.files = w.ended.plus(w.now), counts{}, "", progress{} }()
+	ask := time.NewTicker(cmp.Or(w.every, reportEvery))
 	defer ask.Stop()
 	for {
 		select {
@@ -207,6 +216,9 @@ func (w *watch) until(ctx context.Context, t *tcpdump) error {
 				return w.death(<-t.ended)
 			}
 			w.hear(line)
+			if err := w.files.check(w.Recorder, w.now.captured); err != nil {
+				return errors.Join(err, w.end(t))
+			}
 		case <-ask.C:
 			t.process.Signal(syscall.SIGUSR1)
 			if err := w.trim(); err != nil {
@@ -273,6 +285,11 @@ func (w *watch) stop(t *tcpdump) error {
 			waiting = false
 		}
 	}
+	return w.end(t)
+}
+
+// end ends tcpdump.
+func (w *watch) end(t *tcpdump) error {
 	t.process.Signal(syscall.SIGTERM)
 	kill := time.AfterFunc(endWithin, func() { t.process.Kill() })
 	defer kill.Stop()

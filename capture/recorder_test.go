@@ -160,7 +160,7 @@ func TestAnOldLibpcapCapturesWithoutOurOwnFilter(t *testing.T) {
 
 func TestTheCountsAreTcpdumps(t *testing.T) {
 	withFake(t)
-	r := &Recorder{Name: "site", Dir: t.TempDir()}
+	r := &Recorder{Name: "site", Dir: t.TempDir(), every: 20 * time.Millisecond}
 	fake{Captured: 70, Received: 100, Dropped: 30}.put(t, r.Dir)
 	s := begin(t, r)
 	status := s.until("counted", func(s Status) bool { return s.Received > 0 })
@@ -235,6 +235,32 @@ func TestATcpdumpThatEndsIsStartedAgainAndOverwritesNothing(t *testing.T) {
 		if got, err := os.ReadFile(filepath.Join(r.Dir, names[i])); err != nil || !bytes.Equal(got, want) {
 			t.Errorf("%s has %q, %v; want %q", names[i], got, err, want)
 		}
+	}
+}
+
+// tcpdump does not look whether what it writes was written.
+func TestATcpdumpWhoseFilesDoNotGrowIsStartedAgain(t *testing.T) {
+	withFake(t)
+	r := &Recorder{Name: "site", Dir: t.TempDir(), every: 20 * time.Millisecond}
+	fake{Captured: 1, Received: 1000}.put(t, r.Dir) // one more at each report
+	s := begin(t, r)
+	status := s.until("started again", func(s Status) bool { return s.Restarts > 0 })
+	if !strings.Contains(status.Error, "can't write its files") {
+		t.Errorf("the status is %+v", status)
+	}
+	fake{Empty: true}.put(t, r.Dir)
+	syscall.Kill(status.PID, syscall.SIGKILL)
+	s.until("given up for now", func(s Status) bool { return s.Restarts > 1 && s.State == StateRestarting })
+	fake{}.put(t, r.Dir)
+	s.until("running", func(s Status) bool { return s.State == StateRunning })
+}
+
+func TestATcpdumpThatCannotWriteIsAnError(t *testing.T) {
+	withFake(t)
+	r := &Recorder{Name: "site", Dir: t.TempDir()}
+	fake{Empty: true}.put(t, r.Dir)
+	if err := r.Run(t.Context()); !errors.Is(err, errNotWritten) {
+		t.Errorf("it says %v", err)
 	}
 }
 

@@ -193,32 +193,38 @@ func TestGolden(t *testing.T) {
 	if stats != want {
 		t.Errorf("got %+v, want %+v", stats, want)
 	}
-	// One entry a line, so that a difference can be read.
-	got := bytes.ReplaceAll(out.Bytes(), []byte(`,{"pageref"`), []byte(",\n{\"pageref\""))
-	const golden = "testdata/golden.har"
-	if *update {
-		if err := os.WriteFile(golden, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	held, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(got, held) {
-		g, w := bytes.Split(got, []byte("\n")), bytes.Split(held, []byte("\n"))
-		for i := range max(len(g), len(w)) {
-			if i >= len(g) || i >= len(w) || !bytes.Equal(g[i], w[i]) {
-				t.Fatalf("%s, line %d (run with -update after a wanted change)\n got %s\nwant %s", golden, i+1, at(g, i), at(w, i))
-			}
-		}
-	}
+	golden(t, "testdata/golden.har", out.Bytes())
 	var again bytes.Buffer
 	if _, err := Convert(f.log(), &again, Options{Version: "test", Title: "network.jsonl"}); err != nil {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(again.Bytes(), out.Bytes()) {
 		t.Error("the same log gave other bytes")
+	}
+}
+
+// golden compares a HAR with a file, which has one entry a line so that a
+// difference can be read.
+func golden(t *testing.T, path string, har []byte) {
+	t.Helper()
+	got := bytes.ReplaceAll(har, []byte(`,{"pageref"`), []byte(",\n{\"pageref\""))
+	if *update {
+		if err := os.WriteFile(path, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	held, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if bytes.Equal(got, held) {
+		return
+	}
+	g, w := bytes.Split(got, []byte("\n")), bytes.Split(held, []byte("\n"))
+	for i := range max(len(g), len(w)) {
+		if i >= len(g) || i >= len(w) || !bytes.Equal(g[i], w[i]) {
+			t.Fatalf("%s, line %d (run with -update after a wanted change)\n got %s\nwant %s", path, i+1, at(g, i), at(w, i))
+		}
 	}
 }
 

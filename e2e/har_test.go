@@ -59,10 +59,11 @@ type harField struct{ Name, Value string }
 
 // A harMessage is one of a WebSocket.
 type harMessage struct {
-	Type   string
-	Time   float64
-	Opcode int
-	Data   string
+	Type      string
+	Time      float64
+	Opcode    int
+	Data      string
+	Truncated bool `json:"_truncated"`
 }
 
 // A harEvent is one of an event stream.

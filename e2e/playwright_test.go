@@ -48,11 +48,10 @@ func (v *visit) asTheirs(t *testing.T, ours []harEntry) {
 	secure := place{"https", v.w.origin.host}
 	preflighted := strings.Replace(v.shop.url("/echo?preflighted"), "127.0.0.1", "localhost", 1)
 	explained := map[string][2]string{ // statuses in ours, in theirs
-		"GET wss://" + v.w.origin.host + "/socket": {"101", ""},
-		"GET " + v.shop.url("/shop/account.js"):    {"200", "200 200"}, // from the cache, once
-		"GET http://" + v.dead + "/gone":           {"-1", "502"},      // the proxy's page
-		"GET http://127.0.0.1:6666/blocked":        {"", "-1"},
-		"OPTIONS " + preflighted:                   {"204", ""},
+		"GET " + v.shop.url("/shop/account.js"): {"200", "200 200"}, // from the cache, once
+		"GET http://" + v.dead + "/gone":        {"-1", "502"},      // the proxy's page
+		"GET http://127.0.0.1:6666/blocked":     {"", "-1"},
+		"OPTIONS " + preflighted:                {"204", ""},
 	}
 	onlyOurs := map[string]string{ // bodies that DevTools' protocol does not give
 		"POST " + v.shop.url("/shop/upload"): "posted", "POST " + secure.url("/upload"): "posted",
@@ -77,6 +76,7 @@ func (v *visit) asTheirs(t *testing.T, ours []harEntry) {
 		}
 		for i, e := range mine[key] {
 			o := other[key][i]
+			sameMessages(t, key, e.Messages, o.Messages)
 			for part, both := range map[string][2]string{"posted": {e.posted(), o.posted()}, "text": {e.body(t), o.body(t)}} {
 				if onlyOurs[key] != part {
 					is(t, key+": the "+part, both[0], both[1])
@@ -100,14 +100,34 @@ func (v *visit) asTheirs(t *testing.T, ours []harEntry) {
 	inOrder(t, "Playwright's HAR", byHAR(t, theirs), v.w.origin.host, withoutForm(causes))
 }
 
-// withoutForm are the chains of what happens before the form is sent, but for
-// the socket.
+// sameMessages compares a WebSocket's messages. Playwright has no control frames,
+// and of no message its beginning alone.
+func sameMessages(t *testing.T, key string, ours, theirs []harMessage) {
+	t.Helper()
+	ours = slices.DeleteFunc(slices.Clone(ours), func(m harMessage) bool { return m.Opcode > 2 })
+	if len(ours) != len(theirs) {
+		t.Errorf("%s: %d messages, Playwright's %d", key, len(ours), len(theirs))
+		return
+	}
+	for i, m := range ours {
+		o := theirs[i]
+		if m.Truncated && len(m.Data) < len(o.Data) {
+			n := max(len(m.Data)-4, 0) // base64's padding has no part in it
+			m.Data, o.Data = m.Data[:n], o.Data[:n]
+		}
+		if m.Type != o.Type || m.Opcode != o.Opcode || m.Data != o.Data {
+			t.Errorf("%s, message %d: %s %d %.100q, Playwright's %s %d %.100q", key, i, m.Type, m.Opcode, m.Data, o.Type, o.Opcode, o.Data)
+		}
+	}
+}
+
+// withoutForm are the chains of what happens before the form is sent.
 func withoutForm(chains [][][]string) [][][]string {
 	var some [][][]string
 	for _, stages := range chains {
 		some = append(some, slices.DeleteFunc(slices.Clone(stages), func(stage []string) bool {
 			return slices.ContainsFunc(stage, func(path string) bool {
-				return path == "/socket" || path == "/form" || strings.HasPrefix(path, "/thanks")
+				return path == "/form" || strings.HasPrefix(path, "/thanks")
 			})
 		}))
 	}

@@ -42,8 +42,9 @@ func traced(t *testing.T, trace string, entries []harEntry) {
 		want = append(want, fmt.Sprintf("%d. %s %s", i+1, e.Request.Method, status))
 	}
 	for line := range strings.Lines(reader("requests")) {
-		if fields := strings.Fields(line); len(fields) > 3 && strings.HasSuffix(fields[0], ".") {
-			got = append(got, strings.Join(fields[:3], " "))
+		// Its number, when it began, the method, the status.
+		if fields := strings.Fields(line); len(fields) > 4 && strings.HasSuffix(fields[0], ".") {
+			got = append(got, strings.Join(slices.Delete(fields[:4], 1, 2), " "))
 		}
 	}
 	is(t, "the list", strings.Join(got, "\n"), strings.Join(want, "\n"))

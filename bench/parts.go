@@ -57,6 +57,13 @@ func (b *bench) parts(ctx context.Context, r *results) error {
 		}
 		r.parts = append(r.parts, p)
 	}
+	if selected(b.only, nameNetwork) {
+		p, err := b.network(ctx)
+		if err != nil {
+			return err
+		}
+		r.parts = append(r.parts, p)
+	}
 	if !selected(b.only, nameHAR) {
 		return nil
 	}

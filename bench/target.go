@@ -51,6 +51,7 @@ func targets() []target {
 		{"lines: CPU of an exchange", false, 8, "µs", partOf(nameLines, func(p part) float64 { return float64(p.cpu) / float64(time.Microsecond) })},
 		{"lines: allocations of an exchange", false, 6, "", partOf(nameLines, func(p part) float64 { return p.alloc })},
 		{"start: until it listens", false, 80, "ms", partOf(nameStart, milliseconds)},
+		{"network: the end of a GiB of log", false, 5, "ms", partOf(nameNetwork, milliseconds)},
 		{"har: 1,441 entries", false, 50, "ms", partOf(nameHAR, milliseconds)},
 		{"har, long: log a second", true, 120, "MiB", partOf(nameLongHAR, func(p part) float64 { return p.rate / mib })},
 		{"har, long: peak RSS", false, 160, "MiB", partOf(nameLongHAR, func(p part) float64 { return float64(p.rss) / mib })},

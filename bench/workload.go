@@ -63,6 +63,8 @@ const (
 	nameLines = "lines"
 	nameHAR   = "har"
 
+	nameNetwork = "network"
+
 	nameLongHAR = "har, long" // of nameHAR, with -entries
 )
 
@@ -71,5 +73,5 @@ func workloadNames() []string {
 	for _, w := range workloads() {
 		names = append(names, w.name)
 	}
-	return append(names, nameStart, nameLines, nameHAR)
+	return append(names, nameStart, nameLines, nameNetwork, nameHAR)
 }

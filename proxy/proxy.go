@@ -109,6 +109,10 @@ type Config struct {
 	NoHash bool
 	// Redact names the header fields, in any case, whose values stay out of the log.
 	Redact []string
+	// Withhold says which fields of requests are left out of the log, as
+	// Proxy-Authorization is: credentials that are not the browser's own. They still
+	// go over the wire. Nil: no other is.
+	Withhold func(name, value string) bool
 	// StripConditionals takes If-None-Match and If-Modified-Since off a GET or HEAD
 	// on its way up, so that a cache's 304 becomes the whole answer.
 	StripConditionals bool

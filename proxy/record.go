@@ -57,12 +57,12 @@ func (p *Proxy) redacts(name string) bool {
 }
 
 // requestHeaders are a request's headers, or trailers, without what is never
-// logged: the browser's credentials for the proxy itself.
+// logged: credentials for the proxy itself, and what Config.Withhold names.
 func (p *Proxy) requestHeaders(fields []wire.Field) []netlog.Header {
 	hs := p.headers(fields)
 	kept := hs[:0]
 	for _, h := range hs {
-		if !strings.EqualFold(h.Name, "Proxy-Authorization") {
+		if !strings.EqualFold(h.Name, "Proxy-Authorization") && (p.Withhold == nil || !p.Withhold(h.Name, h.Value)) {
 			kept = append(kept, h)
 		}
 	}

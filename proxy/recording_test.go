@@ -50,6 +50,33 @@ func TestRedactedFields(t *testing.T) {
 	}
 }
 
+// Fields that are withheld are not in the log, and go over the wire.
+func TestWithheldFields(t *testing.T) {
+	w := newWorld(t, func(c *Config) {
+		c.Withhold = func(name, value string) bool {
+			return strings.EqualFold(name, "Authorization") && value == "Bearer secret" || name == "X-Key"
+		}
+	})
+	const fields = "authorization: Bearer secret\r\nAuthorization: Bearer mine\r\nX-Key: secret\r\nAccept: */*\r\n"
+	addr := w.origin(func(p *party) {
+		if head := p.head(); !strings.Contains(head, fields) {
+			t.Errorf("the server got %q", head)
+		}
+		p.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\nX-Key: open\r\n\r\n")
+		p.rest()
+	})
+	b := w.browser()
+	b.send("GET http://" + addr + "/ HTTP/1.1\r\nHost: " + addr + "\r\n" + fields + "\r\n")
+	b.expect("HTTP/1.1 200 OK\r\nContent-Length: 0\r\nX-Key: open\r\n\r\n")
+	b.Close()
+	w.waitFor(1)
+	p := w.want(addr, "exchange plain GET http://ADDR/ 200")[0]
+	got := fmt.Sprint(p.open.Request.Headers[1:], p.end.Response.Headers[1:])
+	if want := fmt.Sprint([]netlog.Header{{Name: "Authorization", Value: "Bearer mine"}, {Name: "Accept", Value: "*/*"}}, []netlog.Header{{Name: "X-Key", Value: "open"}}); got != want {
+		t.Errorf("logged %v, want %v", got, want)
+	}
+}
+
 func TestStripConditionals(t *testing.T) {
 	for _, test := range []struct {
 		name, method, fields, up string

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"crypto/subtle"
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/agentenv/netlog/cmd/internal/api"
 )
@@ -20,6 +23,20 @@ func takeToken() string {
 	token := os.Getenv(tokenVariable)
 	os.Unsetenv(tokenVariable)
 	return token
+}
+
+// withheld says which fields of requests are no business of a log: the control
+// token, the key that makes a role believed, and what the environment says that a
+// sandbox's provider adds.
+func withheld(token string) func(name, value string) bool {
+	provider := strings.Split(os.Getenv("AGENTENV_PROVIDER_REQUEST_HEADERS"), ",")
+	return func(name, value string) bool {
+		if strings.EqualFold(name, "Authorization") && token != "" {
+			return subtle.ConstantTimeCompare([]byte(value), []byte("Bearer "+token)) == 1
+		}
+		return strings.EqualFold(name, "AgentEnv-Role-Key") ||
+			slices.ContainsFunc(provider, func(p string) bool { return strings.EqualFold(strings.TrimSpace(p), name) })
+	}
 }
 
 func checkToken(token string) error {

@@ -28,6 +28,7 @@ type keepFlags struct {
 	strip        bool
 	bodyMemory   string
 	keyLog       string
+	token        string // the control token, which no log has; no flag
 }
 
 // add adds the flags; limits are what is kept without them.
@@ -85,7 +86,10 @@ func (f *keepFlags) configure(c *proxy.Config) (err error) {
 			return misused(fmt.Errorf("--redact-header %q is no name of a header field", name), "give the name alone, such as Authorization")
 		}
 	}
-	c.Redact, c.StripConditionals = f.redact, f.strip
+	if err := checkToken(f.token); err != nil {
+		return err
+	}
+	c.Redact, c.Withhold, c.StripConditionals = f.redact, withheld(f.token), f.strip
 	if c.BodyMemory, err = parseSize("body-memory", f.bodyMemory); err != nil {
 		return err
 	}

@@ -2,8 +2,12 @@ package main
 
 import (
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/agentenv/netlog/proxy"
@@ -47,5 +51,54 @@ func TestOpenKeyLog(t *testing.T) {
 	info, err := os.Stat(path)
 	if err != nil || info.Mode() != 0o600 || info.Size() != 10 {
 		t.Errorf("%v, %v", info, err)
+	}
+}
+
+// Credentials that are an env's own go over the wire and are in no log.
+func TestWhatNoLogHas(t *testing.T) {
+	const token = "Tz4nq0V-4yWq0m1C1d7c8Wb5-3u2pHkq_Zt9xLrS0aE"
+	t.Setenv(tokenVariable, token)
+	t.Setenv("AGENTENV_PROVIDER_REQUEST_HEADERS", "x-provider-key, ,X-Other")
+	headers := http.Header{
+		"Authorization":     {"Bearer " + token, "Bearer mine"},
+		"Agentenv-Role-Key": {"role-secret"}, "X-Provider-Key": {"provider-secret"}, "X-Other": {"other-secret"}, "X-Mine": {"kept"},
+	}
+	got := make(chan http.Header, 1)
+	origin := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { got <- r.Header.Clone() }))
+	defer origin.Close()
+	p := start(t, "proxy", "--listen", "127.0.0.1:0")
+	r, err := http.NewRequest("GET", origin.URL, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header = headers
+	answer, err := p.client(t).Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer.Body.Close()
+	sent := <-got
+	for name, values := range headers {
+		if !slices.Equal(sent[name], values) {
+			t.Errorf("the server got %s: %q", name, sent[name])
+		}
+	}
+	p.signal(t, os.Interrupt)
+	if code := p.end(t); code != 0 {
+		t.Errorf("it ended with %d", code)
+	}
+	log, err := os.ReadFile(filepath.Join(p.dir, "network.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, secret := range []string{token, "role-secret", "provider-secret", "other-secret"} {
+		if strings.Contains(string(log), secret) || strings.Contains(p.stderr.String(), secret) {
+			t.Errorf("%q is in the log, or was said", secret)
+		}
+	}
+	for _, kept := range []string{"Bearer mine", "kept"} {
+		if !strings.Contains(string(log), kept) {
+			t.Errorf("%q is not in the log", kept)
+		}
 	}
 }

@@ -50,8 +50,9 @@ func (f *interception) add(flags *pflag.FlagSet, limits netlog.Limits) {
 	f.keep.add(flags, limits)
 }
 
-func newProxy() *cobra.Command {
+func newProxy(token string) *cobra.Command {
 	var f proxyFlags
+	f.keep.token = token
 	c := &cobra.Command{
 		Use:   "proxy",
 		Short: "Run the recording proxy until it is told to stop",

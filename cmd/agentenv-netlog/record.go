@@ -34,8 +34,9 @@ type recordFlags struct {
 	interception
 }
 
-func newRecord() *cobra.Command {
+func newRecord(token string) *cobra.Command {
 	var f recordFlags
+	f.keep.token = token
 	c := &cobra.Command{
 		Use:   "record [flags] -- COMMAND [ARGUMENT…]",
 		Short: "Record what one command does, as a HAR",

@@ -120,6 +120,7 @@ type early struct {
 	conn  *dialled
 	err   error
 	watch *lookout // looks for a server that speaks first
+	over  bool     // the server has ended it; once settled
 }
 
 // dialEarly starts to connect to target or, if it is routed, to its route. A
@@ -142,7 +143,7 @@ func (e *early) dial() {
 		return
 	}
 	spoke := func(err error) {
-		if err == nil {
+		if err == nil && !e.alerts() {
 			e.spoke.Store(true)
 			e.c.tcp.SetReadDeadline(past)
 		}
@@ -154,20 +155,32 @@ func (e *early) dial() {
 	e.watch = lookOut(e.conn.conn, spoke)
 }
 
+// alerts tells whether what the server has sent is a TLS alert, by which some end a
+// connection on which nothing comes.
+func (e *early) alerts() bool {
+	ahead := e.conn.conn.ahead
+	return len(ahead) > 0 && ahead[0] == recordAlert
+}
+
 // settle waits for the connection and ends the look at it.
 func (e *early) settle() (*dialled, error) {
 	<-e.done
 	if e.watch != nil {
-		e.watch.stop()
+		_, err := e.watch.stop()
+		e.over = err != nil || e.alerts()
 	}
 	return e.conn, e.err
 }
 
-// settleFor is settle for o's requests, which may turn out to go elsewhere.
+// settleFor is settle for o's requests, which may turn out to go elsewhere. A
+// server may have had enough of waiting for the first of them, which it has seen
+// nothing of: they get a new connection.
 func (e *early) settleFor(o *origin) (*dialled, error) {
 	to := o.hop()
 	if e.to.Host == to.Host && e.to.Port == to.Port && e.to.routed == to.routed {
-		return e.settle()
+		if d, err := e.settle(); err != nil || !e.over {
+			return d, err
+		}
 	}
 	e.drop()
 	return e.c.dial(e.c.ctx, to)

@@ -11,6 +11,7 @@ import (
 	"maps"
 	"net"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -658,6 +659,96 @@ func TestServerThatLeavesBeforeTheFirstRequest(t *testing.T) {
 			w.want(addr)
 		})
 	}
+}
+
+// A server that gives up waiting on the connection that was made with the CONNECT
+// is connected to anew for the first request.
+func TestServerThatDoesNotWaitForTheFirstRequest(t *testing.T) {
+	closes := func(p *party) {}
+	resets := func(p *party) { resetOnClose(p.Conn) }
+	alerts := func(p *party) { p.send("\x15\x03\x03\x00\x02\x01\x00") }
+	for name, c := range map[string]struct {
+		leave  func(*party)
+		secure bool
+	}{
+		"closes, http": {closes, false}, "resets, http": {resets, false},
+		"closes, https": {closes, true}, "resets, https": {resets, true}, "alerts, https": {alerts, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			made, left := make(chan bool, 2), make(chan bool, 1)
+			w := newWorld(t, func(c *Config) {
+				atHome(c)
+				c.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+					conn, err := new(net.Dialer).DialContext(ctx, network, address)
+					made <- err == nil
+					return &looked{conn, left}, err
+				}
+			})
+			leaf, err := w.ca.leaf("site.test")
+			if err != nil {
+				t.Fatal(err)
+			}
+			var conns atomic.Int64
+			_, port, _ := net.SplitHostPort(w.origin(func(p *party) {
+				if conns.Add(1) == 1 {
+					<-made // else connecting is what fails
+					c.leave(p)
+					return
+				}
+				if c.secure {
+					session := tls.Server(p.Conn, &tls.Config{Certificates: []tls.Certificate{*leaf}})
+					if session.Handshake() != nil {
+						return
+					}
+					p = newParty(t, session)
+				}
+				for range 2 {
+					p.head()
+					p.expect("hi")
+					p.send(okEmpty)
+				}
+			}))
+			b := w.connect("site.test:" + port)
+			<-left
+			scheme, via := "http", "plain"
+			if c.secure {
+				scheme, via = "https", "mitm"
+				session := tls.Client(b.Conn, &tls.Config{ServerName: "site.test", RootCAs: w.ca.pool})
+				if err := session.Handshake(); err != nil {
+					t.Fatal(err)
+				}
+				b = newParty(t, session)
+			}
+			for range 2 {
+				b.send("POST / HTTP/1.1\r\nHost: site.test:" + port + "\r\nContent-Length: 2\r\n\r\nhi")
+				if got := b.head(); got != okEmpty {
+					t.Errorf("answer: %q", got)
+				}
+			}
+			entry := "exchange " + via + " POST " + scheme + "://site.test:ADDR/ 200"
+			if n := conns.Load(); n != 2 {
+				t.Errorf("%d connections", n)
+			}
+			w.want(port, entry, entry)
+		})
+	}
+}
+
+// A looked is a connection that tells of the first read that gives something.
+type looked struct {
+	net.Conn
+	told chan<- bool
+}
+
+func (c *looked) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if !isTimeout(err) {
+		select {
+		case c.told <- true:
+		default:
+		}
+	}
+	return n, err
 }
 
 // A stream that ends without a close_notify ends so at the browser.

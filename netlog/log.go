@@ -87,64 +87,37 @@ func openSet(path string) (*Log, error) {
 	if err == nil && info.IsDir() {
 		path = filepath.Join(path, LiveName)
 	}
-	for range 10 {
-		l, rotated, err := tryOpenSet(path)
-		if err != nil {
-			return nil, err
-		}
-		if !rotated {
-			return l, nil
-		}
-		l.Close()
-	}
-	return nil, errors.New("it is rotated again and again")
-}
-
-// tryOpenSet opens the files of a log, the live one first: a rotation in between
-// shows in that the path names another file in the end.
-func tryOpenSet(path string) (l *Log, rotated bool, err error) {
-	l = new(Log)
-	defer func() {
-		if err != nil {
-			l.Close()
-		}
-	}()
+	// The live file goes first: a rotation from then on changes nothing in what was
+	// before it.
 	live, liveErr := openRead(path)
 	if liveErr != nil && !errors.Is(liveErr, fs.ErrNotExist) {
-		return l, false, liveErr
+		return nil, liveErr
 	}
 	below := int64(math.MaxInt64)
 	if liveErr == nil {
 		live.live = true
-		defer func() { l.files = append(l.files, live) }()
 		n, err := firstNumber(live.File, live.size)
 		if err != nil {
-			return l, false, err
+			live.Close()
+			return nil, err
 		}
 		if n > 0 {
 			below = n
 		}
 	}
-	if l.files, err = openOlder(path, below); err != nil {
-		return l, false, err
+	older, err := openOlder(path, below)
+	switch {
+	case liveErr == nil && err != nil:
+		live.Close()
+		return nil, err
+	case liveErr == nil:
+		return &Log{files: append(older, live)}, nil
+	case err != nil:
+		return nil, err
+	case len(older) == 0:
+		return nil, liveErr
 	}
-	if liveErr != nil {
-		if len(l.files) == 0 {
-			return l, false, liveErr
-		}
-		return l, false, nil
-	}
-	return l, !names(path, live.File), nil
-}
-
-// names tells whether path, perhaps through a link, names f.
-func names(path string, f *os.File) bool {
-	mine, err := f.Stat()
-	if err != nil {
-		return false
-	}
-	named, err := os.Stat(path)
-	return err == nil && os.SameFile(mine, named)
+	return &Log{files: older}, nil
 }
 
 // openRead opens a regular file to read it, and never hangs on another.
@@ -187,8 +160,13 @@ func openOlder(path string, below int64) (list []logFile, err error) {
 			break
 		}
 		f, err := openReadFlags(o.path, syscall.O_NOFOLLOW)
-		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrNotRegular) || errors.Is(err, syscall.ELOOP) {
-			continue // deleted as the oldest, or changed under our hands
+		if errors.Is(err, fs.ErrNotExist) { // deleted meanwhile as the oldest, as those before it then were
+			(&Log{files: list}).Close()
+			list = nil
+			continue
+		}
+		if errors.Is(err, ErrNotRegular) || errors.Is(err, syscall.ELOOP) {
+			continue // changed under our hands
 		} else if err != nil {
 			return list, fmt.Errorf("%q: %w", o.path, err)
 		}

@@ -154,7 +154,10 @@ func breaks() []Case {
 			t.network.raw.Store(true)
 			t.connect("origin.test:443")
 			t.next()
-			t.finishes()
+			t.beside(func() {
+				t.s.br.Peek(1) // before the ClientHello it would be asked once more
+				t.s.Close()
+			})
 			t.handshake("origin.test")
 			t.send(get)
 			t.failedWith(502)

@@ -41,6 +41,7 @@ var mayImport = map[string][]string{
 	"cmd/agentenv-netlog": {"netlog", "har", "ca", "proxy", "capture", "cmd/internal"},
 	"cmd/internal":        {},
 	"cmd/internal/api":    {"netlog", "har", "capture"},
+	"internal/webarena":   {}, // for tests
 	"e2e":                 {},
 	"e2e/battery":         {"netlog", "proxy"},
 	"bench":               {"netlog", "ca", "proxy"},

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// The rules that har/internal/webarena restates are WebArena-Verified's: it
-// grades the HAR of that package's tests by the same tasks, and finds as much.
+// The rules that internal/webarena restates are WebArena-Verified's: it grades
+// the HAR of har's tests by the same tasks, and finds as much.
 func TestWebArenaVerifiedGradesAsItsRulesSay(t *testing.T) {
 	python := inVenv(t, ".venv-webarena", "python")
 	const files = "../har/testdata/webarena/"

@@ -1,21 +1,31 @@
 package e2e
 
 import (
+	"archive/zip"
+	"bytes"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/agentenv/netlog/internal/webarena"
 )
 
 // graded has WebArena-Verified grade a HAR, or a trace, of the visit: it finds
-// what tasks expect of it, but for some, and finds no wrong expectation.
+// what tasks expect of it, but for some, and finds no wrong expectation. Its
+// rules as internal/webarena restates them give the same verdicts.
 func (v *visit) graded(t *testing.T, trace string, but ...string) {
 	t.Helper()
 	python := inVenv(t, ".venv-webarena", "python")
 	verdicts := readings(t, python, inTestdata(t, "readers", "with_webarena.py"), trace, inTestdata(t, "readers", "tasks.json"), v.shop.url(""), t.TempDir())
+	var restated map[string]bool
+	if trace != v.theirs { // which is not as those would have a HAR of ours
+		restated = v.restated(t, trace)
+	}
 	right, wrong := 0, 0
 	for _, r := range verdicts {
 		want := "success 1"
@@ -27,6 +37,10 @@ func (v *visit) graded(t *testing.T, trace string, but ...string) {
 		if r["wrong"] != 0.0 || slices.Contains(but, r["task"].(string)) {
 			want = "failure 0"
 		}
+		key := fmt.Sprint(r["task"], " ", r["wrong"])
+		if succeeds, ok := restated[key]; ok != (restated != nil) || ok && succeeds != (r["status"] == "success") {
+			t.Errorf("%s: %v, as restated it succeeds: %v", key, r["status"], succeeds)
+		}
 		if got := fmt.Sprint(r["status"], " ", r["score"]); got != want {
 			t.Errorf("%s, wrong expectation %v: %s, want %s: %v", r["task"], r["wrong"], got, want, r["errors"])
 		}
@@ -34,6 +48,41 @@ func (v *visit) graded(t *testing.T, trace string, but ...string) {
 	if right < 13 || wrong < 37 {
 		t.Errorf("it graded by %d tasks, and by %d wrong expectations", right, wrong)
 	}
+}
+
+// restated are the verdicts of internal/webarena, by task and wrong expectation.
+func (v *visit) restated(t *testing.T, file string) map[string]bool {
+	t.Helper()
+	load, text := webarena.Load, contentOf(t, file)
+	if strings.HasSuffix(file, ".zip") {
+		archive, err := zip.NewReader(bytes.NewReader(text), int64(len(text)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text, err = fs.ReadFile(archive, "trace.network"); err != nil {
+			t.Fatal(err)
+		}
+		load = webarena.LoadTrace
+	}
+	trace, err := load(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cases, err := webarena.LoadCases(contentOf(t, inTestdata(t, "readers", "tasks.json")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	verdicts := map[string]bool{}
+	for _, c := range cases {
+		for i, task := range append([]webarena.Task{c.Task}, c.Wrong...) {
+			verdict, err := trace.Grade(task, map[string]string{"SHOPPING": v.shop.url("")})
+			if err != nil {
+				t.Errorf("%s %d: %v", c.Name, i, err)
+			}
+			verdicts[fmt.Sprint(c.Name, " ", i)] = verdict.Success
+		}
+	}
+	return verdicts
 }
 
 // gradedByReadme runs the README's commands on the visit's log: a task of

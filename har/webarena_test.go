@@ -2,14 +2,12 @@ package har
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"testing"
 
-	"github.com/agentenv/netlog/har/internal/webarena"
+	"github.com/agentenv/netlog/internal/webarena"
 	"github.com/agentenv/netlog/netlog"
 )
 
@@ -79,43 +77,15 @@ func visit(f *fixture) {
 	f.exchange(browser("GET", "/api/cart", "/item/7"), ok("application/json", []byte(`[]`)))
 }
 
-// A gradeable is a task with wrong expectations, each of which is to fail.
-type gradeable struct {
-	webarena.Task
-	wrong []webarena.Task
-}
-
-func gradeables(t *testing.T) []gradeable {
+func cases(t *testing.T) []webarena.Case {
 	t.Helper()
 	b, err := os.ReadFile("testdata/webarena/tasks.json")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var raw []map[string]any
-	if err := json.Unmarshal(b, &raw); err != nil {
+	list, err := webarena.LoadCases(b)
+	if err != nil {
 		t.Fatal(err)
-	}
-	task := func(m map[string]any) (out webarena.Task) {
-		b, err := json.Marshal(m)
-		if err == nil {
-			err = json.Unmarshal(b, &out)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		return out
-	}
-	var list []gradeable
-	for _, m := range raw {
-		g := gradeable{Task: task(m)}
-		for _, patch := range m["wrong"].([]any) {
-			changed := maps.Clone(m)
-			expected := maps.Clone(m["expected"].(map[string]any))
-			maps.Copy(expected, patch.(map[string]any))
-			changed["expected"] = expected
-			g.wrong = append(g.wrong, task(changed))
-		}
-		list = append(list, g)
 	}
 	return list
 }
@@ -146,14 +116,14 @@ func TestWebArenaGrades(t *testing.T) {
 	right, wrong := 0, 0
 	for name, trace := range traces {
 		for sites, given := range map[string]map[string]string{"named": {"SHOPPING": shop}, "told by the first entry": {"SHOPPING": ""}} {
-			for _, g := range gradeables(t) {
-				if verdict, err := trace.Grade(g.Task, given); err != nil || !verdict.Success {
-					t.Errorf("%s, site %s, %s: %+v, %v", name, sites, g.Name, verdict, err)
+			for _, c := range cases(t) {
+				if verdict, err := trace.Grade(c.Task, given); err != nil || !verdict.Success {
+					t.Errorf("%s, site %s, %s: %+v, %v", name, sites, c.Name, verdict, err)
 				}
 				right++
-				for i, task := range g.wrong {
+				for i, task := range c.Wrong {
 					if verdict, err := trace.Grade(task, given); err != nil || verdict.Success {
-						t.Errorf("%s, site %s, %s, wrong expectation %d: %+v, %v", name, sites, g.Name, i+1, verdict, err)
+						t.Errorf("%s, site %s, %s, wrong expectation %d: %+v, %v", name, sites, c.Name, i+1, verdict, err)
 					}
 					wrong++
 				}
@@ -178,11 +148,11 @@ func TestWebArenaWantsItsProfile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := gradeables(t)[0]
-	if verdict, err := trace.Grade(g.Task, map[string]string{"SHOPPING": shop}); err != nil || !verdict.Success {
+	c := cases(t)[0]
+	if verdict, err := trace.Grade(c.Task, map[string]string{"SHOPPING": shop}); err != nil || !verdict.Success {
 		t.Errorf("with a configuration: %+v, %v", verdict, err)
 	}
-	if verdict, err := trace.Grade(g.Task, map[string]string{"SHOPPING": ""}); err != nil || verdict.Success {
+	if verdict, err := trace.Grade(c.Task, map[string]string{"SHOPPING": ""}); err != nil || verdict.Success {
 		t.Errorf("without one: %+v, %v", verdict, err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"maps"
 	"testing"
 	"time"
 
@@ -62,14 +63,16 @@ func readWithDevTools(t *testing.T, c *collection) {
 		if e.Response.Content.Size == 0 {
 			facts["size"] = max(e.Response.HeadersSize, 0) + max(e.Response.BodySize, 0)
 		}
-		e.Timings["blocked"] = max(e.Timings["blocked"], 0)
+		timings := maps.Clone(e.Timings)
+		timings["blocked"] = max(timings["blocked"], 0)
+		facts["timings"] = timings
 		if l := ends[e.ID]; l != nil && !e.Open {
 			s := l.Timings
 			for name, micros := range map[string]int64{
 				"dns": s.DNS, "connect": s.Connect, "ssl": s.TLS, "send": s.Send, "wait": s.Wait, "receive": s.Receive,
 			} {
 				if micros > 0 { // else it was none, or took no time
-					e.Timings[name] = float64(micros) / 1000
+					timings[name] = float64(micros) / 1000
 				}
 			}
 			if r := l.Response; r != nil && !l.Unparsed {

@@ -61,6 +61,28 @@ func exchange(i, size int, at time.Time) (*netlog.Open, *netlog.End) {
 
 // writeLog makes a log of so many entries at path.
 func writeLog(path string, entries, body int) error {
+	return writeLines(path, entries, func(i int, at time.Time) (*netlog.Open, *netlog.End) { return exchange(i, body, at) })
+}
+
+// writeBombs makes a log of answers each of which is some 300 bytes, and nine
+// MiB once it is decompressed: in zstd a block of 128 KiB of one byte takes four
+// (RFC 8878 §3.1.1.2.2).
+func writeBombs(path string, entries int) error {
+	frame := []byte{0x28, 0xb5, 0x2f, 0xfd, 0x00, 0x58}
+	for range 72 {
+		frame = append(frame, 0x02, 0x00, 0x10, 'a')
+	}
+	frame = append(frame, 0x03, 0x00, 0x10, 'a')
+	sum := sha256.Sum256(frame)
+	return writeLines(path, entries, func(i int, at time.Time) (*netlog.Open, *netlog.End) {
+		open, end := exchange(i, 0, at)
+		end.Response.Headers = append(end.Response.Headers, netlog.Header{Name: "Content-Encoding", Value: "zstd"})
+		end.Response.Body = &netlog.Body{Size: int64(len(frame)), SHA256: hex.EncodeToString(sum[:]), Kept: netlog.Bytes(frame)}
+		return open, end
+	})
+}
+
+func writeLines(path string, entries int, lines func(i int, at time.Time) (*netlog.Open, *netlog.End)) error {
 	w, err := netlog.OpenWriter(netlog.WriterConfig{
 		Path: path, Program: "bench", Mode: "proxy", Sync: netlog.SyncNever,
 		Limits: netlog.Limits{RequestBody: 10 * mib, ResponseBody: mib, Types: "text"},
@@ -70,7 +92,7 @@ func writeLog(path string, entries, body int) error {
 	}
 	began := time.Now()
 	for i := range entries {
-		open, end := exchange(i, body, began.Add(time.Duration(i)*time.Millisecond))
+		open, end := lines(i, began.Add(time.Duration(i)*time.Millisecond))
 		w.End(w.Open(open), end)
 	}
 	return w.Close()

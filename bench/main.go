@@ -47,7 +47,7 @@ func main() {
 	flag.StringVar(&o.only, "only", "", "measure these `workloads` alone, separated by commas: "+strings.Join(workloadNames(), ", "))
 	flag.StringVar(&o.parties, "parties", "", "measure these `parties` alone, separated by commas: ours, goproxy, martian, floor")
 	flag.Float64Var(&o.seconds, "seconds", 2, "how long each measurement is")
-	flag.IntVar(&o.entries, "entries", 0, "convert a log of `N` entries too (1000000 are some 4 GiB)")
+	flag.IntVar(&o.entries, "entries", 125_000, "convert a log of `N` entries, and one of twice as many (1000000 are some 4 GiB; 0: neither)")
 	flag.StringVar(&o.profile, "profile", "", "write profiles of our proxy to `PREFIX`-workload.cpu and .allocs; its figures are those of bench/ours then")
 	flag.StringVar(&o.before, "before", "", "measure another agentenv-netlog, the `PROGRAM` of an older commit, as the party \"before\"")
 	flag.Parse()

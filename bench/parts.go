@@ -2,10 +2,7 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -24,16 +21,9 @@ type part struct {
 	rss   int64   // bytes, at most
 	rate  float64 // bytes of log a second
 	alloc float64 // allocations of one exchange
-}
 
-// The log of the HAR's targets: what a crawl of a shop left, and how large the
-// kept bodies are in that and in the log of a million.
-const (
-	crawlEntries = 1441
-	crawlBody    = 4 << 10
-	longBody     = 2 << 10
-	longLog      = 100_000 // entries from which on a log's speed tells
-)
+	entries int // of a long log
+}
 
 // parts measures those that are selected.
 func (b *bench) parts(ctx context.Context, r *results) error {
@@ -67,23 +57,7 @@ func (b *bench) parts(ctx context.Context, r *results) error {
 	if !selected(b.only, nameHAR) {
 		return nil
 	}
-	p, err := b.convert(ctx, log, crawlEntries)
-	if err != nil {
-		return err
-	}
-	r.parts = append(r.parts, p)
-	if b.entries <= 0 {
-		return nil
-	}
-	log = filepath.Join(b.dir, "long.jsonl")
-	if err := writeLog(log, b.entries, longBody); err != nil {
-		return err
-	}
-	if p, err = b.convert(ctx, log, b.entries); err != nil {
-		return err
-	}
-	r.parts = append(r.parts, p)
-	return nil
+	return b.hars(ctx, r, log)
 }
 
 // startUp is from starting the proxy until it listens, with an authority and a log.
@@ -140,42 +114,6 @@ func ownCPU() time.Duration {
 	var u syscall.Rusage
 	syscall.Getrusage(syscall.RUSAGE_SELF, &u)
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
-
-// convert turns a log into a HAR by the command, in rounds.
-func (b *bench) convert(ctx context.Context, log string, entries int) (part, error) {
-	p := part{name: nameHAR, about: fmt.Sprintf("a log of %d entries turned into a HAR, whole process", entries)}
-	info, err := os.Stat(log)
-	if err != nil {
-		return p, err
-	}
-	rounds := b.rounds
-	if entries >= longLog {
-		rounds = 1
-	}
-	har := filepath.Join(b.dir, "network.har")
-	defer os.Remove(har)
-	var took, cpu []time.Duration
-	for range rounds {
-		c := exec.CommandContext(ctx, filepath.Join(b.dir, "agentenv-netlog"), "har", log, "-o", har)
-		began := time.Now()
-		if out, err := c.CombinedOutput(); err != nil {
-			return p, fmt.Errorf("converting: %w: %s", err, out)
-		}
-		took = append(took, time.Since(began))
-		cpu = append(cpu, c.ProcessState.UserTime()+c.ProcessState.SystemTime())
-		usage, ok := c.ProcessState.SysUsage().(*syscall.Rusage)
-		if !ok {
-			return p, errors.New("the system does not say what a process has used")
-		}
-		p.rss = max(p.rss, usage.Maxrss<<10)
-	}
-	p.took, p.cpu = middleOf(took), middleOf(cpu)
-	p.rate = float64(info.Size()) / p.took.Seconds()
-	if entries >= longLog {
-		p.name = nameLongHAR
-	}
-	return p, nil
 }
 
 func middleOf(d []time.Duration) time.Duration {

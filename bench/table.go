@@ -34,6 +34,15 @@ func (r *results) part(name string) (part, bool) {
 	return part{}, false
 }
 
+func (r *results) partRatio(name, other string, figure func(part) float64) (float64, bool) {
+	one, ok := r.part(name)
+	two, also := r.part(other)
+	if !ok || !also || figure(two) == 0 {
+		return 0, false
+	}
+	return figure(one) / figure(two), true
+}
+
 // cpuRatio is our processor's time over another party's.
 func (r *results) cpuRatio(workload, other string) (float64, bool) {
 	return r.ratio(workload, other, func(s sample) float64 { return float64(s.cpu()) })

@@ -55,6 +55,21 @@ func targets() []target {
 		{"har: 1,441 entries", false, 50, "ms", partOf(nameHAR, milliseconds)},
 		{"har, long: log a second", true, 120, "MiB", partOf(nameLongHAR, func(p part) float64 { return p.rate / mib })},
 		{"har, long: peak RSS", false, 160, "MiB", partOf(nameLongHAR, func(p part) float64 { return float64(p.rss) / mib })},
+		{"har, twice as long: CPU over that of the long one", false, 2.3, "×", func(r *results) (float64, bool) {
+			return r.partRatio(nameTwiceHAR, nameLongHAR, func(p part) float64 { return float64(p.cpu) })
+		}},
+		// The collector lets the memory be twice the 60 bytes that are held.
+		{"har, twice as long: peak RSS more for each entry", false, 128, "B", func(r *results) (float64, bool) {
+			long, ok := r.part(nameLongHAR)
+			twice, also := r.part(nameTwiceHAR)
+			if !ok || !also || long.entries == 0 {
+				return 0, false
+			}
+			return float64(twice.rss-long.rss) / float64(long.entries), true
+		}},
+		{"har, bombs: CPU over that of as many bodies of 1 MiB", false, 1, "×", func(r *results) (float64, bool) {
+			return r.partRatio(nameBomb, nameNoBomb, func(p part) float64 { return float64(p.cpu) })
+		}},
 	}
 }
 

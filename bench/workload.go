@@ -65,7 +65,11 @@ const (
 
 	nameNetwork = "network"
 
-	nameLongHAR = "har, long" // of nameHAR, with -entries
+	// Of nameHAR.
+	nameLongHAR  = "har, long"
+	nameTwiceHAR = "har, twice as long"
+	nameBomb     = "har, bombs"
+	nameNoBomb   = "har, no bombs"
 )
 
 func workloadNames() []string {

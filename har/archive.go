@@ -11,7 +11,7 @@ const (
 	// titleEntries and titleBytes bound the first entries among which a document
 	// is looked for.
 	titleEntries = 1000
-	titleBytes   = 4 << 20
+	titleBytes   = 512 << 10
 )
 
 // An archive writes a HAR. The page stands before the entries and is told by

@@ -126,34 +126,37 @@ func (c *converter) entries(each func(*Entry) error) error {
 	alone := c.maker() // makes what is large
 	defer alone.close()
 	total := c.index.items.n
-	for i, sent := 0, 0; i < total; i++ {
-		for ; sent < total && sent < i+len(ahead.jobs); sent++ {
-			ahead.send(sent, c.index)
-		}
-		if err := c.options.Progress(int64(i), int64(total)); err != nil {
-			return err
-		}
-		j := ahead.take(i)
-		if j.large {
-			alone.make(j)
-		}
-		if j.err != nil {
-			return j.err
-		}
-		c.stats.Unreadable += j.unreadable
-		switch {
-		case j.entry == nil: // its open line can't be used
-		case !j.stays:
-			c.stats.Filtered++
-		default:
-			c.count(j.entry)
-			if err := each(j.entry); err != nil {
+	for first := 0; first < total; first += jobItems {
+		for i, m := range ahead.take(first) {
+			if err := c.options.Progress(int64(first+i), int64(total)); err != nil {
+				return err
+			}
+			if m.large {
+				m = alone.make(first + i)
+			}
+			if err := c.give(m, each); err != nil {
 				return err
 			}
 		}
-		j.entry = nil // large ones are not to wait for their place's next
+		ahead.send()
 	}
 	return nil
+}
+
+// give counts what became of an item, and gives its entry to each.
+func (c *converter) give(m made, each func(*Entry) error) error {
+	if m.err != nil {
+		return m.err
+	}
+	c.stats.Unreadable += m.unreadable
+	if m.entry == nil {
+		return nil
+	} else if !m.stays {
+		c.stats.Filtered++
+		return nil
+	}
+	c.count(m.entry)
+	return each(m.entry)
 }
 
 func (c *converter) count(e *Entry) {

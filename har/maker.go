@@ -6,17 +6,22 @@ import (
 )
 
 const (
-	// maxMakers is how many makers work ahead: they and what they have made are
+	// maxMakers is how many makers work ahead. They and what they have made are
 	// what a conversion's memory is.
 	maxMakers = 4
 
+	// jobItems is how many entries a maker makes before it tells: goroutines that
+	// wait for one another at each would take longer than the work.
+	jobItems = 8
+
 	// largeEntry is from how many bytes on, of lines or of a decoded body, an entry
 	// is made alone.
-	largeEntry = 1 << 20
+	largeEntry = 512 << 10
 )
 
 // A maker makes entries.
 type maker struct {
+	index   *index
 	reader  recordReader
 	builder builder
 	rewrite func(*Entry) bool
@@ -24,6 +29,7 @@ type maker struct {
 
 func (c *converter) maker() *maker {
 	return &maker{
+		index:   c.index,
 		reader:  recordReader{log: c.log, index: c.index, noMessages: c.options.NoBodies},
 		builder: builder{maxBody: c.options.MaxBody, noBodies: c.options.NoBodies},
 		rewrite: c.options.Rewrite,
@@ -32,12 +38,8 @@ func (c *converter) maker() *maker {
 
 func (m *maker) close() { m.builder.decoder.close() }
 
-// A job is to make an item's entry.
-type job struct {
-	item    *item
-	process process
-	done    chan struct{} // has one when the fields below are those of the item
-
+// A made is what became of an item.
+type made struct {
 	entry      *Entry // nil: its open line can't be used
 	stays      bool
 	unreadable int64 // lines
@@ -45,26 +47,37 @@ type job struct {
 	err        error
 }
 
-func (m *maker) make(j *job) {
-	j.entry, j.stays, j.large = nil, false, false
+// make makes item i.
+func (m *maker) make(i int) (out made) {
+	it := m.index.items.at(i)
+	if m.builder.most > 0 && m.index.length(it) > m.builder.most {
+		return made{large: true}
+	}
 	m.reader.unreadable = 0
-	r, err := m.reader.read(j.item)
-	j.unreadable, j.err = m.reader.unreadable, err
+	r, err := m.reader.read(it)
 	if r == nil {
-		return
+		return made{unreadable: m.reader.unreadable, err: err}
 	}
 	m.builder.cut = false
-	j.entry = m.builder.entry(j.process, r)
+	e := m.builder.entry(m.index.process(i), r)
 	if m.builder.cut {
-		j.entry, j.large = nil, true
-		return
+		return made{large: true}
 	}
-	j.stays = m.rewrite == nil || m.rewrite(j.entry)
+	return made{entry: e, stays: m.rewrite == nil || m.rewrite(e), unreadable: m.reader.unreadable}
+}
+
+// A job is some items in a row.
+type job struct {
+	first int
+	made  []made
+	done  chan struct{} // has one when all are made
 }
 
 // makers are a few makers, each on a goroutine of its own, and the jobs that
 // they are at.
 type makers struct {
+	total   int
+	sent    int   // jobs
 	jobs    []job // a ring
 	work    chan *job
 	workers sync.WaitGroup
@@ -72,7 +85,7 @@ type makers struct {
 
 func startMakers(c *converter) *makers {
 	n := min(runtime.GOMAXPROCS(0), maxMakers)
-	m := &makers{jobs: make([]job, n+2)}
+	m := &makers{total: c.index.items.n, jobs: make([]job, n+2)}
 	m.work = make(chan *job, len(m.jobs))
 	for i := range m.jobs {
 		m.jobs[i].done = make(chan struct{}, 1)
@@ -83,10 +96,15 @@ func startMakers(c *converter) *makers {
 		m.workers.Go(func() {
 			defer one.close()
 			for j := range m.work {
-				one.make(j)
+				for i := range j.made {
+					j.made[i] = one.make(j.first + i)
+				}
 				j.done <- struct{}{}
 			}
 		})
+	}
+	for range m.jobs {
+		m.send()
 	}
 	return m
 }
@@ -96,23 +114,23 @@ func (m *makers) stop() {
 	m.workers.Wait()
 }
 
-// send has the entry of item i made, or says that it is large. The job before
-// it in its place must have been taken.
-func (m *makers) send(i int, x *index) {
-	j := &m.jobs[i%len(m.jobs)]
-	j.item = x.items.at(i)
-	j.process = x.process(i)
-	j.large = x.length(j.item) > largeEntry
-	if j.large {
-		j.done <- struct{}{}
+// send has the next job done, in the place of the one that was taken last.
+func (m *makers) send() {
+	first := m.sent * jobItems
+	if first >= m.total {
 		return
 	}
+	j := &m.jobs[m.sent%len(m.jobs)]
+	j.first, j.made = first, make([]made, min(jobItems, m.total-first))
+	m.sent++
 	m.work <- j
 }
 
-// take waits for the job of item i.
-func (m *makers) take(i int) *job {
-	j := &m.jobs[i%len(m.jobs)]
+// take waits for the job that item i is the first of.
+func (m *makers) take(i int) []made {
+	j := &m.jobs[i/jobItems%len(m.jobs)]
 	<-j.done
-	return j
+	list := j.made
+	j.made = nil
+	return list
 }

@@ -26,7 +26,8 @@ has one, in ca.pem and its EC or RSA key, unencrypted, in ca-key.pem.`,
 		Example: `  agentenv-netlog ca path
   agentenv-netlog ca print >agentenv-netlog.pem
   agentenv-netlog ca bundle >bundle.pem
-  agentenv-netlog ca create --ca-dir ./ca`,
+  agentenv-netlog ca create --ca-dir ./ca
+  sudo agentenv-netlog ca trust`,
 	}
 	makeGroup(c)
 	c.AddCommand(
@@ -78,6 +79,7 @@ has one, in ca.pem and its EC or RSA key, unencrypted, in ca-key.pem.`,
 				_, err = fmt.Fprintln(c.OutOrStdout(), a.CertificatePath())
 				return err
 			}),
+		newCATrust(), newCAUntrust(),
 	)
 	return c
 }

@@ -1,0 +1,153 @@
+package trust
+
+import (
+	"bytes"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+// A family is how the distributions of a family keep the system's certificates.
+type family struct {
+	folder string // where ours goes
+	suffix string
+	tool   []string
+	fresh  []string // the tool, when something was taken away
+	bundle string   // all of them in one file
+	made   []string // the folders in which the tool works
+}
+
+var families = []family{
+	{
+		"/usr/local/share/ca-certificates", ".crt",
+		[]string{"update-ca-certificates"}, []string{"update-ca-certificates", "--fresh"}, // else links to what is gone stay
+		"/etc/ssl/certs/ca-certificates.crt", []string{"/etc/ssl/certs", "/etc/ssl/certs/java"},
+	},
+	{
+		"/etc/pki/ca-trust/source/anchors", ".pem",
+		[]string{"update-ca-trust", "extract"}, []string{"update-ca-trust", "extract"},
+		"/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem", []string{
+			"/etc/pki/ca-trust/extracted/pem", "/etc/pki/ca-trust/extracted/pem/directory-hash", "/etc/pki/ca-trust/extracted/openssl",
+			"/etc/pki/ca-trust/extracted/java", "/etc/pki/ca-trust/extracted/edk2",
+		},
+	},
+}
+
+// familyOf is the system's family; nil for one that is not known.
+func familyOf(t *tree) *family {
+	for i := range families {
+		if t.exists(families[i].folder) {
+			return &families[i]
+		}
+	}
+	return nil
+}
+
+// systemBundle is the file with all of the system's certificates; "" for none.
+func systemBundle(t *tree) string {
+	if f := familyOf(t); f != nil && t.exists(f.bundle) {
+		return f.bundle
+	}
+	return ""
+}
+
+func systemStore(j *Journal, a Authority) store {
+	f := familyOf(j.tree)
+	if f == nil {
+		return store{name: "system", why: "neither " + families[0].folder + " nor " + families[1].folder + " is there"}
+	}
+	s := store{
+		name:  "system",
+		edits: []Edit{OwnFile(f.folder+"/"+a.Name+f.suffix, a.PEM)},
+		made:  f.made,
+	}
+	ours, _, _ := j.tree.read(s.edits[0].Path) // one of an earlier time
+	ours = append(ours, a.PEM...)
+	s.tool = func() error { return updateBundle(j.tree, f, f.tool, ours) }
+	s.fresh = func() error { return updateBundle(j.tree, f, f.fresh, ours) }
+	return s
+}
+
+// OwnFile is a file that is ours alone.
+func OwnFile(path string, content []byte) Edit {
+	return Edit{
+		Path:   path,
+		Apply:  func([]byte) ([]byte, error) { return content, nil },
+		Revert: func([]byte) []byte { return nil },
+	}
+}
+
+// updateBundle has the system's own tool make its bundle anew. Certificates that
+// somebody has put into it by hand, which the tool knows nothing of, stay in it.
+func updateBundle(t *tree, f *family, tool []string, ours []byte) error {
+	before, mode, err := t.read(f.bundle)
+	if err != nil {
+		return err
+	}
+	if err := runIn(t, tool); err != nil {
+		return err
+	}
+	after, _, err := t.read(f.bundle)
+	if err != nil || after == nil {
+		return err
+	}
+	kept := withMissing(after, before, ours)
+	if len(kept) == len(after) {
+		return nil
+	}
+	return t.write(f.bundle, kept, mode)
+}
+
+// withMissing is a bundle with what it lacks of another's certificates, but for
+// one of ours.
+func withMissing(bundle, other, ours []byte) []byte {
+	known := append(certificates(bundle), certificates(ours)...)
+	for _, der := range certificates(other) {
+		if !slices.ContainsFunc(known, func(k []byte) bool { return bytes.Equal(k, der) }) {
+			bundle = append(bundle, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})...)
+		}
+	}
+	return bundle
+}
+
+// certificates are those in a PEM file.
+func certificates(b []byte) (all [][]byte) {
+	for block, rest := pem.Decode(b); block != nil; block, rest = pem.Decode(rest) {
+		if block.Type == "CERTIFICATE" {
+			all = append(all, block.Bytes)
+		}
+	}
+	return all
+}
+
+// runIn runs a tool of the system's in it.
+func runIn(t *tree, tool []string) error {
+	c := exec.Command(tool[0], tool[1:]...)
+	if t.root != nil {
+		program := ""
+		for _, folder := range []string{"/usr/sbin", "/usr/bin", "/sbin", "/bin"} {
+			if t.exists(folder + "/" + tool[0]) {
+				program = folder + "/" + tool[0]
+				break
+			}
+		}
+		if program == "" || os.Geteuid() != 0 {
+			return nil // whoever completes the system runs it there
+		}
+		c = &exec.Cmd{Path: program, Args: tool, Dir: "/", SysProcAttr: &syscall.SysProcAttr{Chroot: t.dir}}
+		c.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin"}
+	}
+	if errors.Is(c.Err, exec.ErrNotFound) {
+		c = exec.Command("/usr/sbin/"+tool[0], tool[1:]...) // not every PATH has it
+	}
+	out, err := c.CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%s: %w: %s", strings.Join(tool, " "), err, bytes.TrimSpace(out))
+	}
+	return nil
+}

@@ -103,6 +103,9 @@ func digest(b []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
+// Begin makes the journal, and the folder that it is in.
+func (j *Journal) Begin() error { return j.save() }
+
 // Read gives a file of the system's; nil when it is not there.
 func (j *Journal) Read(path string) ([]byte, error) {
 	content, _, err := j.tree.read(path)

@@ -90,8 +90,28 @@ func trustedFolder(flag string) (string, error) {
 	return authorityFolder(flag)
 }
 
+// systemRoot is --root as an absolute path; "" for this system.
+func systemRoot(flag string) (string, error) {
+	if flag == "" {
+		return "", nil
+	}
+	root, err := filepath.Abs(flag)
+	if err != nil {
+		return "", failed(fmt.Errorf("find --root %q: %w", flag, err), "give it as an absolute path")
+	}
+	if root == "/" {
+		return "", nil
+	}
+	return root, nil
+}
+
 // open opens the journal, for who may change the system.
 func (f *trustFlags) open() (*trust.Journal, *trust.User, error) {
+	root, err := systemRoot(f.root)
+	if err != nil {
+		return nil, nil, err
+	}
+	f.root = root
 	if f.root == "" && os.Geteuid() != 0 {
 		return nil, nil, failed(errors.New("only root can change what the system trusts"), "call it by sudo; for one program, see: agentenv-netlog ca bundle --help")
 	}

@@ -24,7 +24,7 @@ func NeedsCertificates(c Config) bool {
 		if s.CertPEM != "" || s.KeyPEM != "" {
 			return false
 		}
-		needs = needs || len(s.secureNames()) > 0
+		needs = needs || len(s.SecureNames()) > 0
 	}
 	return needs && c.CAPEM == ""
 }
@@ -45,7 +45,7 @@ func NewCertificates(c Config, t *Table, now time.Time) (*Certificates, error) {
 		problems.addf("ca_pem holds no certificate in PEM")
 	}
 	for _, s := range t.sites {
-		names := s.secureNames()
+		names := s.SecureNames()
 		if len(names) == 0 {
 			continue
 		}

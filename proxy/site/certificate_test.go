@@ -13,8 +13,8 @@ func certified(t *testing.T, c Config) Config {
 	t.Helper()
 	var names [][]string
 	for _, s := range c.Sites {
-		if len(s.secureNames()) > 0 {
-			names = append(names, s.secureNames())
+		if len(s.SecureNames()) > 0 {
+			names = append(names, s.SecureNames())
 		}
 	}
 	authority, leaves, err := ca.Deploy("", time.Hour, names...)
@@ -23,7 +23,7 @@ func certified(t *testing.T, c Config) Config {
 	}
 	c.CAPEM = string(authority)
 	for i := range c.Sites {
-		if s := &c.Sites[i]; len(s.secureNames()) > 0 {
+		if s := &c.Sites[i]; len(s.SecureNames()) > 0 {
 			s.CertPEM, s.KeyPEM = string(leaves[0].Certificate), string(leaves[0].Key)
 			leaves = leaves[1:]
 		}

@@ -161,7 +161,7 @@ func (c *Config) check(p *Problems) {
 		taken[port.value] = port.key
 	}
 	for _, s := range c.Nameservers {
-		if _, err := parseNameserver(s); err != nil {
+		if _, err := ParseNameserver(s); err != nil {
 			p.addf("nameservers: %w", err)
 		}
 	}
@@ -230,8 +230,8 @@ func (s *Site) names() []string {
 	return names
 }
 
-// secureNames are those of the names that are served over TLS.
-func (s *Site) secureNames() []string {
+// SecureNames are those of the names that are served over TLS.
+func (s *Site) SecureNames() []string {
 	if s.Live {
 		return nil
 	}

@@ -5,8 +5,8 @@ import (
 	"net/netip"
 )
 
-// parseNameserver reads an address, with a port unless that is 53.
-func parseNameserver(s string) (netip.AddrPort, error) {
+// ParseNameserver reads an address, with a port unless that is 53.
+func ParseNameserver(s string) (netip.AddrPort, error) {
 	if ip, err := netip.ParseAddr(s); err == nil {
 		return netip.AddrPortFrom(ip, 53), nil
 	}

@@ -44,8 +44,8 @@ type rule struct {
 	site string // "": the network's
 }
 
-// NewTable makes the table of a configuration, or names everything that keeps it
-// from being one.
+// NewTable makes the table of a configuration. Its error names everything that
+// keeps it from being one; the table is then good for its Report alone.
 func NewTable(c Config) (*Table, error) {
 	var problems Problems
 	c.check(&problems)
@@ -78,11 +78,8 @@ func NewTable(c Config) (*Table, error) {
 	}
 	t.checkConflicts(&problems)
 	t.checkGateways(c, &problems)
-	if err := problems.err(); err != nil {
-		return nil, err
-	}
 	t.settle()
-	return t, nil
+	return t, problems.err()
 }
 
 // newRouted is a site with its route; up is nil where that is a problem.
@@ -218,7 +215,7 @@ func (t *Table) Answers(host string) bool { return t.find(host) != nil }
 
 // HasTLS tells whether a name wants a certificate.
 func (t *Table) HasTLS() bool {
-	return slices.ContainsFunc(t.sites, func(s *routed) bool { return len(s.secureNames()) > 0 })
+	return slices.ContainsFunc(t.sites, func(s *routed) bool { return len(s.SecureNames()) > 0 })
 }
 
 // HasWildcard tells whether a name can only be found by asking our DNS.

@@ -98,7 +98,7 @@ func TestTheReadmesFlagsExist(t *testing.T) {
 	}
 	flag := regexp.MustCompile(`(?:^| )(--?[a-z][a-z-]*)`)
 	named := 0
-	for _, m := range regexp.MustCompile("agentenv-netlog (proxy|har|show|serve|fetch|record|capture|demo|ca (?:path|print|bundle|create))( [^`\n#|]*)?").FindAllStringSubmatch(string(text), -1) {
+	for _, m := range regexp.MustCompile("agentenv-netlog (proxy|har|show|serve|fetch|record|capture|demo|ca (?:path|print|bundle|create|trust|untrust)|sites (?:check|run|install|uninstall))( [^`\n#|]*)?").FindAllStringSubmatch(string(text), -1) {
 		own, _, _ := strings.Cut(m[2]+" ", " -- ")
 		help, _, code := run(t, t.TempDir(), append(strings.Fields(m[1]), "--help")...)
 		if code != 0 {

@@ -8,6 +8,7 @@
 //	agentenv-netlog show network.jsonl          # its log as a table, or one entry in full
 //	agentenv-netlog serve --log network.jsonl   # its log, HAR and captures over HTTP
 //	agentenv-netlog fetch http://gateway:8080   # another's captures and HAR, collected
+//	agentenv-netlog sites install sites.json    # websites behind a gateway, by name
 //
 // Each flag is also an environment variable: --ca-dir is AGENTENV_NETLOG_CA_DIR.
 // What goes wrong is one line "agentenv-netlog: error: …" and one line

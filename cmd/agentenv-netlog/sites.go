@@ -18,7 +18,7 @@ import (
 	"github.com/agentenv/netlog/proxy/site/install"
 )
 
-func newSites() *cobra.Command {
+func newSites(token string) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "sites",
 		Short: "Route browsers to websites behind a gateway, by name",
@@ -53,7 +53,7 @@ given. Any other key is an error.`,
   sudo agentenv-netlog sites uninstall`,
 	}
 	makeGroup(c)
-	c.AddCommand(newSitesCheck(), newSitesRun(), newSitesInstall(), newSitesUninstall(), newSitesProbe())
+	c.AddCommand(newSitesCheck(), newSitesRun(token), newSitesInstall(token), newSitesUninstall(), newSitesProbe())
 	return c
 }
 

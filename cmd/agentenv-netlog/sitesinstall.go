@@ -24,7 +24,7 @@ type installReport struct {
 	Checks map[string]siteChecked `json:"checks"`
 }
 
-func newSitesInstall() *cobra.Command {
+func newSitesInstall(token string) *cobra.Command {
 	var f sitesFlags
 	c := &cobra.Command{
 		Use:   "install CONFIG",
@@ -49,14 +49,17 @@ the first. With --root only files are written: nothing is started or checked.`,
 			if err != nil {
 				return err
 			}
-			return installSites(f.root, config, c.OutOrStdout())
+			return installSites(f.root, config, token, c.OutOrStdout())
 		},
 	}
 	f.add(c.Flags())
 	return c
 }
 
-func installSites(root string, c site.Config, stdout io.Writer) error {
+func installSites(root string, c site.Config, token string, stdout io.Writer) error {
+	if err := checkToken(token); err != nil {
+		return err
+	}
 	table, _, err := examine(c)
 	if err := errors.Join(err, install.Check(root, c, table)); err != nil {
 		return failed(err, "nothing was changed; agentenv-netlog sites check has the table")
@@ -66,7 +69,7 @@ func installSites(root string, c site.Config, stdout io.Writer) error {
 			return failed(fmt.Errorf("take away what is installed: %w", err), "see what is left with: agentenv-netlog sites uninstall")
 		}
 	}
-	report, err := putSites(root, c, table)
+	report, err := putSites(root, c, table, token)
 	if err != nil {
 		return failed(errors.Join(err, takeAway(root)), "everything is as it was")
 	}
@@ -85,7 +88,7 @@ func installSites(root string, c site.Config, stdout io.Writer) error {
 	return nil
 }
 
-func putSites(root string, c site.Config, t *site.Table) (*installReport, error) {
+func putSites(root string, c site.Config, t *site.Table, token string) (*installReport, error) {
 	c, err := install.Put(root, c)
 	if err != nil {
 		return nil, err
@@ -95,7 +98,7 @@ func putSites(root string, c site.Config, t *site.Table) (*installReport, error)
 		r.Trust, err = install.Point(root, c, t)
 		return r, err
 	}
-	if err := launchSites(c); err != nil {
+	if err := launchSites(c, token); err != nil {
 		return nil, err
 	}
 	if r.Trust, err = install.Point(root, c, t); err != nil {

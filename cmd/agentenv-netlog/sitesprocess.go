@@ -41,6 +41,7 @@ func startSites(f sitesRunFlags, path string, stderr io.Writer) (c *exec.Cmd, re
 	if c, err = self(append(args, path)...); err != nil {
 		return nil, nil, err
 	}
+	c.Env = append(c.Env, tokenVariable+"="+f.token)
 	ready, told, err := os.Pipe()
 	if err != nil {
 		return nil, nil, err
@@ -61,7 +62,7 @@ const (
 
 // launchSites starts an installation's proxy, supervised, as a process that outlives
 // this one, and waits until it listens.
-func launchSites(c site.Config) error {
+func launchSites(c site.Config, token string) error {
 	path := c.OwnLogPath()
 	log, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
@@ -76,6 +77,7 @@ func launchSites(c site.Config) error {
 	if err != nil {
 		return err
 	}
+	command.Env = append(command.Env, tokenVariable+"="+token) // for the log to go without it
 	ready, told, err := os.Pipe()
 	if err != nil {
 		return err

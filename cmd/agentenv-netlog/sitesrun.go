@@ -27,11 +27,12 @@ const sitesDrain = 10 * time.Second
 type sitesRunFlags struct {
 	sitesFlags
 	supervise bool
-	ready     int // a descriptor that is told; 0: none
+	ready     int    // a descriptor that is told; 0: none
+	token     string // the control token, which no log has; no flag
 }
 
-func newSitesRun() *cobra.Command {
-	var f sitesRunFlags
+func newSitesRun(token string) *cobra.Command {
+	f := sitesRunFlags{token: token}
 	c := &cobra.Command{
 		Use:   "run CONFIG",
 		Short: "Serve the sites until told to stop",
@@ -67,6 +68,9 @@ whatever ended it; SIGTERM ends both.`,
 // runSites serves until the first signal, and then for the drain or until the
 // second.
 func runSites(f sitesRunFlags, c site.Config, signals <-chan os.Signal, stderr io.Writer) error {
+	if err := checkToken(f.token); err != nil {
+		return err
+	}
 	table, certificates, err := examine(c)
 	if err == nil && certificates == nil {
 		err = errors.New("the sites have no certificates")
@@ -98,7 +102,7 @@ func runSites(f sitesRunFlags, c site.Config, signals <-chan os.Signal, stderr i
 		return errors.Join(err, log.Close())
 	}
 	server, err := site.NewServer(site.ServerConfig{
-		Table: table, Certificates: certificates, Nameservers: servers, Address: c.Loopback(), Log: log, Logger: logger,
+		Table: table, Certificates: certificates, Nameservers: servers, Address: c.Loopback(), Log: log, Logger: logger, Withhold: withheld(f.token),
 	}, ports)
 	if err != nil {
 		return errors.Join(err, log.Close())

@@ -130,13 +130,14 @@ type Server struct {
 	stopping atomic.Bool
 }
 
-// ServerConfig says what a Server serves. Only Log and Logger may be nil.
+// ServerConfig says what a Server serves.
 type ServerConfig struct {
 	Table        *Table
 	Certificates *Certificates
-	Nameservers  []netip.AddrPort // who is asked about other names
-	Address      netip.Addr       // where browsers find the sites
-	Log          *netlog.Writer   // nil: nothing is recorded
+	Nameservers  []netip.AddrPort              // who is asked about other names
+	Address      netip.Addr                    // where browsers find the sites
+	Log          *netlog.Writer                // nil: nothing is recorded
+	Withhold     func(name, value string) bool // as proxy.Config has it; nil: nothing
 	Logger       *slog.Logger
 }
 
@@ -146,10 +147,11 @@ func NewServer(c ServerConfig, on *Listeners) (*Server, error) {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	served, err := proxy.New(proxy.Config{
-		Log:    c.Log,
-		Policy: c.Table.Policy(on.HTTPSPort()),
-		Leaf:   c.Certificates.Leaf,
-		Logger: c.Logger,
+		Log:      c.Log,
+		Policy:   c.Table.Policy(on.HTTPSPort()),
+		Leaf:     c.Certificates.Leaf,
+		Withhold: c.Withhold,
+		Logger:   c.Logger,
 		// A site may think for long.
 		Timeouts: proxy.Timeouts{Dial: 30 * time.Second, Answer: time.Hour},
 	})

@@ -1,9 +1,9 @@
 package main
 
 import (
-	"bufio"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/agentenv/netlog/capture/traffic"
 )
 
 // exitPartial says that something was fetched, and not all.
@@ -113,10 +115,13 @@ func overseeFetch(f fetchFlags, urls []string, stderr io.Writer) error {
 	for asked := false; ; {
 		select {
 		case code := <-w.ended:
-			if code != 0 {
-				return exitCode(code) // it has said why
+			switch {
+			case code == 0:
+				return nil
+			case code < 0:
+				return w.unfinished("a signal ended the work")
 			}
-			return nil
+			return exitCode(code) // it has said why
 		case <-signals:
 			if why = "interrupted"; asked {
 				return w.abandon(why)
@@ -129,12 +134,21 @@ func overseeFetch(f fetchFlags, urls []string, stderr io.Writer) error {
 	}
 }
 
-// A fetchWorker is a process that fetches.
+// A fetchWorker is a process that fetches. It has nothing of ours open, so that
+// who waits for our output does not wait for it.
 type fetchWorker struct {
 	command *exec.Cmd
 	stop    io.Closer    // its standard input: closed, it comes to its end
 	saved   atomic.Int64 // files that stand in a manifest
-	ended   chan int     // its exit status
+	bar     *bar
+	ended   chan int // its exit status
+}
+
+// A fetchEvent is what a worker tells, a line of JSON each.
+type fetchEvent struct {
+	Env      int               `json:"env"`
+	Saved    bool              `json:"saved,omitempty"`
+	Progress *traffic.Progress `json:"progress,omitempty"`
 }
 
 func startFetchWorker(f fetchFlags, urls []string, stderr io.Writer) (*fetchWorker, error) {
@@ -143,9 +157,9 @@ func startFetchWorker(f fetchFlags, urls []string, stderr io.Writer) (*fetchWork
 		return nil, err
 	}
 	args := append([]string{fetchWorkName, "--out", f.out, "--timeout", f.timeout.String(), "--"}, urls...)
-	w := &fetchWorker{command: exec.Command(path, args...), ended: make(chan int, 1)}
+	w := &fetchWorker{command: exec.Command(path, args...), bar: newBar(stderr, len(urls)), ended: make(chan int, 1)}
 	w.command.Args[0] = os.Args[0]
-	w.command.Stderr = stderr
+	w.command.Stderr = w.bar
 	stdin, err := w.command.StdinPipe()
 	if err != nil {
 		return nil, err
@@ -169,14 +183,20 @@ func startFetchWorker(f fetchFlags, urls []string, stderr io.Writer) (*fetchWork
 	return w, nil
 }
 
-// follow counts what the worker has done until it ends.
+// follow hears what the worker tells until it ends.
 func (w *fetchWorker) follow(told io.ReadCloser) {
 	defer told.Close()
-	for in := bufio.NewReader(told); ; {
-		if _, err := in.ReadByte(); err != nil {
+	for in := json.NewDecoder(told); ; {
+		var e fetchEvent
+		if in.Decode(&e) != nil {
 			break
 		}
-		w.saved.Add(1)
+		if e.Saved {
+			w.saved.Add(1)
+		}
+		if e.Progress != nil {
+			w.bar.tell(e.Env, *e.Progress)
+		}
 	}
 	w.command.Wait()
 	w.ended <- w.command.ProcessState.ExitCode()
@@ -186,9 +206,15 @@ func (w *fetchWorker) follow(told io.ReadCloser) {
 func (w *fetchWorker) abandon(why string) error {
 	w.stop.Close()
 	w.command.Process.Kill() // it ends when the disk lets it
+	return w.unfinished(why + ", and the disk does not answer")
+}
+
+// unfinished is the failure of a worker that can't say itself how far it came.
+func (w *fetchWorker) unfinished(why string) error {
+	w.bar.Write(nil)
 	code := exitFailed
 	if w.saved.Load() > 0 {
 		code = exitPartial
 	}
-	return &failure{fmt.Errorf("%s, and the disk does not answer", why), "the manifest is true of what was stored; run it again when the disk is well", code}
+	return &failure{errors.New(why), "the manifest is true of what was stored; run it again for the rest", code}
 }

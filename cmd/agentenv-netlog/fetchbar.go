@@ -11,7 +11,8 @@ import (
 	"github.com/agentenv/netlog/capture/traffic"
 )
 
-// A bar is a line on a terminal that says how far a fetch is.
+// A bar is a line on a terminal that says how far a fetch is, and goes when there
+// is something to say.
 type bar struct {
 	out   io.Writer
 	shows bool // out is a terminal
@@ -29,13 +30,21 @@ func newBar(out io.Writer, envs int) *bar {
 	}
 }
 
-// tell is told by the env of that number.
-func (b *bar) tell(env int, p traffic.Progress) {
-	if !b.shows {
-		return
-	}
+// Write says something in the bar's place.
+func (b *bar) Write(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.clear()
+	return b.out.Write(p)
+}
+
+// tell is told by the env of that number.
+func (b *bar) tell(env int, p traffic.Progress) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.shows || env < 0 || env >= len(b.envs) {
+		return
+	}
 	b.envs[env] = p
 	now := time.Now()
 	if now.Before(b.next) {
@@ -61,11 +70,10 @@ func barText(file string, done, total int64, room int) string {
 	return screen{}.fit(line+" "+printable(file), room)
 }
 
-// clear takes the line away again.
+// clear takes the line away for good.
 func (b *bar) clear() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
 	if b.shown {
 		fmt.Fprint(b.out, "\r\x1b[K")
 	}
+	b.shows, b.shown = false, false
 }

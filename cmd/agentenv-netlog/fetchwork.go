@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -51,8 +53,7 @@ func newFetchWork() *cobra.Command {
 	return c
 }
 
-// fetchAll collects from all envs at once, and tells of each file that is stored
-// with a byte.
+// fetchAll collects from all envs at once, and tells how far it is.
 func fetchAll(ctx context.Context, f fetchFlags, urls []string, tells io.Writer, stderr io.Writer) error {
 	collectors, err := f.collectors(urls)
 	if err != nil {
@@ -64,21 +65,38 @@ func fetchAll(ctx context.Context, f fetchFlags, urls []string, tells io.Writer,
 		defer cancel()
 		ctx = limited
 	}
-	bar := newBar(stderr, len(collectors))
+	tell := teller(tells)
 	results := make([]fetched, len(collectors))
 	var running sync.WaitGroup
 	for i, c := range collectors {
-		c.Progress = func(p traffic.Progress) { bar.tell(i, p) }
-		c.Saved = func() { tells.Write([]byte{'.'}) }
+		c.Progress = func(p traffic.Progress) { tell(fetchEvent{Env: i, Progress: &p}) }
+		c.Saved = func() { tell(fetchEvent{Env: i, Saved: true}) }
 		running.Go(func() { results[i].manifest, results[i].err = c.Collect(ctx) })
 	}
 	running.Wait()
-	bar.clear()
 	for i, c := range collectors {
 		results[i].collector = c
 		results[i].tell(stderr, len(collectors) > 1)
 	}
 	return outcome(results)
+}
+
+// teller writes events, and of progress what is enough for eyes.
+func teller(w io.Writer) func(fetchEvent) {
+	var mu sync.Mutex
+	out, next := json.NewEncoder(w), time.Time{}
+	return func(e fetchEvent) {
+		mu.Lock()
+		defer mu.Unlock()
+		if e.Progress != nil {
+			now := time.Now()
+			if now.Before(next) {
+				return
+			}
+			next = now.Add(progressEvery / 2)
+		}
+		out.Encode(e)
+	}
 }
 
 // collectors are one for each URL.

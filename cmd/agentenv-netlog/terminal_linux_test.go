@@ -147,14 +147,16 @@ func TestTheBarInATerminal(t *testing.T) {
 	t.Setenv("TERM", "xterm")
 	b := newBar(slave, 2)
 	b.tell(0, traffic.Progress{File: "soon.pcap", Done: 1, Total: 2})
-	b.clear() // nothing was told yet
 	b.next = time.Time{}
 	b.tell(1, traffic.Progress{File: "site.pcap", Done: 500, Total: 998})
 	b.tell(1, traffic.Progress{File: "site.pcap", Done: 501, Total: 998}) // too soon
-	b.clear()
+	b.tell(2, traffic.Progress{})                                         // there is none
+	b.next = time.Time{}
+	fmt.Fprintln(b, "done")
+	b.tell(1, traffic.Progress{File: "late.pcap", Done: 1, Total: 2})
 	slave.Close()
 	out, _ := io.ReadAll(master)
-	if want := "\r\x1b[K" + barText("site.pcap", 501, 1000, 79) + "\r\x1b[K"; string(out) != want {
+	if want := "\r\x1b[K" + barText("site.pcap", 501, 1000, 79) + "\r\x1b[Kdone\r\n"; string(out) != want {
 		t.Errorf("%q, want %q", out, want)
 	}
 }

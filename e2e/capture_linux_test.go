@@ -20,67 +20,6 @@ import (
 	"time"
 )
 
-// A daemon is a command of the binary that runs until it is stopped.
-type daemon struct {
-	t     *testing.T
-	cmd   *exec.Cmd
-	said  *said
-	ended chan struct{}
-	err   error // once ended is closed
-}
-
-// startDaemon runs one, and waits until it says that it is ready.
-func startDaemon(t *testing.T, ready string, env []string, args ...string) *daemon {
-	t.Helper()
-	d := &daemon{t: t, cmd: exec.Command(binary(t), args...), said: &said{}, ended: make(chan struct{})}
-	d.cmd.Env = append(clean(os.Environ()), env...)
-	d.cmd.Stdout, d.cmd.Stderr = d.said, d.said
-	if err := d.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	go func() {
-		defer close(d.ended)
-		d.err = d.cmd.Wait()
-	}()
-	t.Cleanup(func() {
-		d.cmd.Process.Signal(syscall.SIGTERM)
-		d.wait()
-		if strings.Contains(d.said.String(), "DATA RACE") || strings.Contains(d.said.String(), "panic:") {
-			t.Errorf("%q said:\n%s", args, d.said)
-		}
-	})
-	until(t, strconv.Quote(ready), func() bool {
-		select {
-		case <-d.ended:
-			t.Fatalf("%q ended: %v\n%s", args, d.err, d.said)
-		default:
-		}
-		return strings.Contains(d.said.String(), ready)
-	})
-	return d
-}
-
-// wait waits until it has ended, and kills it if it does not.
-func (d *daemon) wait() {
-	select {
-	case <-d.ended:
-	case <-time.After(30 * time.Second):
-		d.t.Errorf("it did not end:\n%s", d.said)
-		d.cmd.Process.Kill()
-		<-d.ended
-	}
-}
-
-// stop ends it as a user would.
-func (d *daemon) stop() {
-	d.t.Helper()
-	d.cmd.Process.Signal(syscall.SIGTERM)
-	d.wait()
-	if d.err != nil {
-		d.t.Errorf("it ended with %v\n%s", d.err, d.said)
-	}
-}
-
 // A recording is a capture of a site's network, with its ring.
 type recording struct {
 	*daemon

@@ -4,6 +4,8 @@ import (
 	"crypto/tls"
 	"net"
 	"net/netip"
+	"os"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -282,6 +284,60 @@ func TestBrowserResumesItsSession(t *testing.T) {
 	for i, p := range pairs[:2] {
 		if leg := p.end.ClientTLS; leg.Resumed != (i == 1) {
 			t.Errorf("connection %d: %+v", i, leg)
+		}
+	}
+}
+
+// A browser that sends a body slowly costs two goroutines, one for each direction,
+// and their buffers; when nothing comes for Timeouts.Idle it is ended
+// (caddyserver/caddy#7913). How fast a body has to be is the server's affair: what
+// that puts up with, a proxy must not cut short.
+func TestSlowUploadsCostLittle(t *testing.T) {
+	const uploads, each = 200, 128 << 10
+	w := newWorld(t, func(c *Config) { c.Timeouts.Idle = 2 * time.Second })
+	l := listen(t) // the kernel takes the connections, and a little of what comes
+	defer l.Close()
+	addr := l.Addr().String()
+	b := w.browser()
+	slow := func(b *party) {
+		b.send("POST http://" + addr + "/ HTTP/1.1\r\nHost: " + addr + "\r\nContent-Length: 20000000\r\n\r\nx")
+	}
+	slow(b) // what the first one makes is for all
+	w.logHas(`"event":"open"`)
+	cost := func() (goroutines int, bytes int64) {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return runtime.NumGoroutine(), int64(m.HeapAlloc + m.StackInuse)
+	}
+	goroutines, bytes := cost()
+	var browsers []*party
+	for range uploads {
+		b := w.browser()
+		browsers = append(browsers, b)
+		slow(b)
+	}
+	raw := func() []byte { b, _ := os.ReadFile(w.path); return b }
+	eventually(t, "all open lines", func() bool { return strings.Count(string(raw()), `"event":"open"`) == uploads+1 })
+	for _, b := range browsers {
+		b.send("y")
+	}
+	withGoroutines, withBytes := cost()
+	if n := withGoroutines - goroutines; n > 2*uploads {
+		t.Errorf("%d uploads have %d goroutines", uploads, n)
+	}
+	if n := (withBytes - bytes) / uploads; n > each {
+		t.Errorf("each upload holds %d bytes", n)
+	}
+	for _, b := range browsers {
+		if got := b.head(); !strings.HasPrefix(got, "HTTP/1.1 504 ") {
+			t.Errorf("answer: %q", got)
+		}
+	}
+	eventually(t, "the end of all", func() bool { return w.proxy.Stats().Exchanges == 0 })
+	for _, p := range w.pairs() {
+		if f := p.end.Failed; f == nil || f.Phase != netlog.PhaseSend || f.Code != netlog.CodeTimeout || p.requestBody().Size > 2 {
+			t.Errorf("%v: %+v", p, f)
 		}
 	}
 }

@@ -91,7 +91,7 @@ signal ends the wait.`,
 	flags.DurationVar(&f.timeouts.Dial, "dial-timeout", 10*time.Second, "for connecting to a server")
 	flags.DurationVar(&f.timeouts.TLS, "tls-timeout", 10*time.Second, "for a TLS handshake, on either side")
 	flags.DurationVar(&f.timeouts.Answer, "answer-timeout", 5*time.Minute, "for a server to begin its answer")
-	flags.DurationVar(&f.timeouts.Idle, "idle-timeout", 5*time.Minute, "for a connection between two requests")
+	flags.DurationVar(&f.timeouts.Idle, "idle-timeout", 5*time.Minute, "for a connection between two requests, or in the middle of an upload without a byte")
 	flags.DurationVar(&f.timeouts.TunnelIdle, "tunnel-idle-timeout", time.Hour, "for a tunnel or a WebSocket without a byte")
 	return c
 }

@@ -266,6 +266,9 @@ func (w *Writer) goOn(live, next *os.File) {
 	w.mu.Lock()
 	w.file = next
 	w.mu.Unlock()
+	if w.forcing.running != nil { // of live, which the turn has forced too
+		w.haveForced(<-w.forcing.running)
+	}
 	live.Close()
 	if w.rotation.sync {
 		w.forced(syncFolder(w.path))

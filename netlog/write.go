@@ -45,8 +45,7 @@ func (w *Writer) run() {
 	defer w.scan.Wait()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	dirty := false
-	synced := time.Now()
+	w.forcing.ended = time.Now()
 	look := time.NewTicker(lookEvery)
 	defer look.Stop()
 	begun := false // the file holds a line of this process
@@ -62,33 +61,25 @@ func (w *Writer) run() {
 				return
 			}
 			w.recycle(b)
-			dirty = true
-			if w.sync == SyncEnd && b.ended || w.sync == SyncInterval && time.Since(synced) >= w.interval {
-				w.flush()
-				dirty, synced = false, time.Now()
-			}
+			w.forcing.dirty = true
+			w.forcing.wanted = w.forcing.wanted || b.ended
 		case last:
-			if dirty && w.sync != SyncNever {
-				w.flush()
-			}
+			w.forceAll()
 			return
-		case dirty && w.sync == SyncInterval:
-			timer.Reset(time.Until(synced.Add(w.interval)))
+		default:
+			if wait, ok := w.untilForced(); ok {
+				timer.Reset(wait)
+			}
 			select {
 			case <-w.wake:
 			case <-timer.C:
-				w.flush()
-				dirty, synced = false, time.Now()
-			case <-look.C:
-				w.attend(batch{})
-			}
-		default:
-			select {
-			case <-w.wake:
+			case err := <-w.forcing.running:
+				w.haveForced(err)
 			case <-look.C:
 				w.attend(batch{})
 			}
 		}
+		w.force()
 		if !ok {
 			runtime.Gosched() // who is about to add lines adds them to this write
 		}
@@ -155,22 +146,6 @@ func (w *Writer) wrote(n int, err error) {
 	}
 }
 
-func (w *Writer) flush() { w.forced(bare(w.file.Sync())) }
-
-// forced takes note of an fsync(2), and reports the first that fails.
-func (w *Writer) forced(err error) {
-	w.mu.Lock()
-	failed := w.unsynced
-	w.unsynced = err != nil
-	if err != nil {
-		w.stats.Failures++
-	}
-	w.mu.Unlock()
-	if err != nil && !failed {
-		w.log.Error("the network log could not be forced to the disk", "log", w.path, "error", err)
-	}
-}
-
 func (w *Writer) recycle(b batch) {
 	const keep = 4
 	w.mu.Lock()
@@ -182,7 +157,9 @@ func (w *Writer) recycle(b batch) {
 
 // Close ends what is still open as stopped, writes what is queued, forces it to
 // the disk unless that is never to be done, and unlocks the file. It gives up
-// with an error when nothing can be written for as long as a stall takes.
+// with an error when nothing can be written for as long as a stall takes. A disk
+// that takes longer only to say that it has all of it is no error: Logger hears
+// of it.
 func (w *Writer) Close() error {
 	if w == nil {
 		return nil
@@ -225,20 +202,26 @@ func (w *Writer) await() error {
 	for {
 		w.mu.Lock()
 		wait := time.Until(w.progress.Add(w.stall))
-		pending, cause := w.pending, w.stats.Err
+		pending, owed, cause := w.pending, len(w.owed), w.stats.Err
 		w.mu.Unlock()
 		if wait <= 0 {
 			close(w.quit)
+			if pending == 0 && owed == 0 {
+				w.log.Warn("the network log is written, but the disk has not confirmed it in time", "log", w.path)
+				return nil
+			}
 			if cause == nil {
 				cause = errHangs
 			}
-			if pending == 0 {
-				return fmt.Errorf("close network log %q: it is written, but could not be forced to the disk: %w", w.path, cause)
-			}
-			return fmt.Errorf("close network log %q: %d bytes could not be written: %w", w.path, pending, cause)
+			return fmt.Errorf("close network log %q: %d bytes and %d ends could not be written: %w", w.path, pending, owed, cause)
 		}
 		select {
 		case <-w.done:
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			if w.unforced != nil {
+				return fmt.Errorf("close network log %q: it is written, but could not be forced to the disk: %w", w.path, w.unforced)
+			}
 			return nil
 		case <-time.After(wait):
 		}

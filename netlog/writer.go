@@ -74,8 +74,9 @@ type Writer struct {
 	once    sync.Once // Close has been called
 	closing error     // what it returns
 
-	watch   watch  // only the writing goroutine's, as
-	refusal string // why the last turn failed
+	watch   watch   // only the writing goroutine's, as
+	forcing forcing //
+	refusal string  // why the last turn failed
 
 	mu         sync.Mutex
 	room       sync.Cond       // something was written, a stall began, or Close was called
@@ -96,7 +97,7 @@ type Writer struct {
 	rotation   rotation
 	size       int64 // bytes that were queued for the live file
 	recovering bool  // what the last process left open is not found yet
-	unsynced   bool  // the last fsync(2) failed
+	unforced   error // why the last fsync(2) failed; nil when it did not
 	lost       int64 // exchanges and tunnels without lines, not yet told
 	stats      WriterStats
 }

@@ -23,6 +23,8 @@ type fakeFile struct {
 	room   int           // bytes until the disk is full; negative: no limit
 	hang   chan struct{} // a write waits until it is closed; nil: none does
 	syncs  int
+	slow   chan struct{} // an fsync waits until it is closed; nil: none does
+	unsafe error         // what an fsync gives
 	closed bool
 }
 
@@ -48,9 +50,15 @@ func (f *fakeFile) Write(p []byte) (int, error) {
 
 func (f *fakeFile) Sync() error {
 	f.mu.Lock()
-	defer f.mu.Unlock()
 	f.syncs++
-	return nil
+	slow := f.slow
+	f.mu.Unlock()
+	if slow != nil {
+		<-slow
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.unsafe
 }
 
 func (f *fakeFile) Close() error {
@@ -390,6 +398,58 @@ func TestSync(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// A disk that takes long to confirm what it has holds no line up, neither while
+// they come nor in the end, and there is one fsync at a time.
+func TestSlowSync(t *testing.T) {
+	for _, sync := range []Sync{SyncInterval, SyncEnd} {
+		synctest.Test(t, func(t *testing.T) {
+			f := &fakeFile{room: -1, slow: make(chan struct{})}
+			var r reports
+			w := newTestWriter(WriterConfig{Sync: sync, Stall: 5 * time.Second, QueueBytes: 1, Logger: r.logger()}, f)
+			for range 5 { // each but the first waits for the room of the one before it
+				w.End(w.Open(someOpen()), someEnd(1))
+				time.Sleep(10 * time.Second)
+			}
+			synctest.Wait()
+			if n := len(f.lines(t)); n != 11 || f.synced() != 1 {
+				t.Errorf("%d lines are written while an fsync takes its time, and %d were begun", n, f.synced())
+			}
+			w.Open(someOpen())
+			begun := time.Now()
+			if err := w.Close(); err != nil {
+				t.Error("Close:", err)
+			}
+			if took := time.Since(begun); took != 5*time.Second {
+				t.Errorf("Close took %v", took)
+			}
+			if n := len(f.lines(t)); n != 13 {
+				t.Errorf("%d lines are written in the end", n)
+			}
+			if !strings.Contains(r.String(), "the disk has not confirmed it") || strings.Contains(r.String(), "ERROR") {
+				t.Errorf("reported: %s", r.String())
+			}
+			close(f.slow)
+			<-w.done
+			if f.synced() != 2 {
+				t.Errorf("%d calls of fsync", f.synced())
+			}
+		})
+	}
+}
+
+// What the disk could not be brought to keep is no log that is closed well.
+func TestCloseUnforced(t *testing.T) {
+	f := &fakeFile{room: -1, unsafe: syscall.EIO}
+	w := newTestWriter(WriterConfig{Path: "x"}, f)
+	w.Open(someOpen())
+	if err := w.Close(); !errors.Is(err, syscall.EIO) || !strings.Contains(err.Error(), "it is written") {
+		t.Errorf("Close gives %v", err)
+	}
+	if n := len(f.lines(t)); n != 3 {
+		t.Errorf("%d lines", n)
 	}
 }
 

@@ -123,9 +123,9 @@ type Config struct {
 	// BodyFolder is where those files are made, which have no names; "": the
 	// system's folder for temporary files.
 	BodyFolder string
-	// KeyLog takes the TLS secrets of both legs, as SSLKEYLOGFILE has them, in one
-	// Write a line; nil: they are kept from everybody. Who has them can decrypt
-	// what was recorded of the connections.
+	// KeyLog takes the TLS secrets of both legs, as SSLKEYLOGFILE has them, some lines
+	// in one Write; nil: they are kept from everybody. Who has them can decrypt what
+	// was recorded of the connections. One that hangs loses lines and holds up nothing.
 	KeyLog io.Writer
 	// Timeouts are the time limits; zero fields have their defaults.
 	Timeouts Timeouts
@@ -164,7 +164,8 @@ type Proxy struct {
 	base      time.Time // of every time that is recorded: see now
 	trusts    trusts
 	clientTLS *tls.Config
-	mark      string // of what it asks its parents for
+	keys      *keyLog // nil for none
+	mark      string  // of what it asks its parents for
 	askings   askings
 
 	clients            atomic.Int64 // browser connections numbered so far
@@ -209,11 +210,12 @@ func New(c Config) (*Proxy, error) {
 		Config:    c,
 		base:      time.Now(),
 		mark:      newMark(),
-		trusts:    trusts{roots: c.UpstreamRoots, keys: keys},
+		trusts:    trusts{roots: c.UpstreamRoots, keys: keys.writer()},
+		keys:      keys,
 		listeners: map[net.Listener]struct{}{},
 		live:      map[*client]struct{}{},
 	}
-	p.clientTLS = browserTLS(c.Leaf, keys)
+	p.clientTLS = browserTLS(c.Leaf, keys.writer())
 	p.bodies.limit, p.bodies.folder, p.bodies.log = max(c.BodyMemory, 0), c.BodyFolder, c.Logger
 	if c.BodyMemory == 0 {
 		p.bodies.limit = defaultBodyMemory
@@ -304,8 +306,9 @@ func (p *Proxy) remove(c *client) {
 // Shutdown takes no new connections, closes those that are between requests,
 // and lets the others go on until ctx ends; then each open exchange and tunnel
 // ends as stopped. It returns when every connection is closed, with ctx's error
-// when some had to be stopped.
+// when some had to be stopped, and KeyLog has all that it takes within two seconds.
 func (p *Proxy) Shutdown(ctx context.Context) error {
+	defer p.keys.flush()
 	p.mu.Lock()
 	p.stopping = true
 	for l := range p.listeners {

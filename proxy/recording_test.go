@@ -5,9 +5,11 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/agentenv/netlog/netlog"
@@ -211,6 +213,90 @@ func TestKeyLog(t *testing.T) {
 			t.Errorf("the key log has\n%s\nwant\n%s", strings.Join(got, ""), strings.Join(want, ""))
 		}
 	}
+}
+
+// A key log that hangs holds nothing up, keeps to its bounds, and has whole lines.
+func TestKeyLogThatHangs(t *testing.T) {
+	var told shared
+	keys := &hanging{release: make(chan bool)}
+	w := newWorld(t, func(c *Config) {
+		c.KeyLog, c.Logger = keys, slog.New(slog.NewTextHandler(&told, nil))
+	})
+	addr := w.origin(answers(ok), "127.0.0.1")
+	for range 3 {
+		p := w.secure(addr, "127.0.0.1")
+		p.send("GET / HTTP/1.1\r\nHost: " + addr + "\r\n\r\n")
+		p.expect(okEmpty)
+		p.Close()
+	}
+	line := []byte(strings.Repeat("x", 999) + "\n")
+	for range 2 * keyLogQueue / len(line) {
+		w.proxy.keys.Write(line)
+	}
+	close(keys.release)
+	w.end()
+	got := keys.String()
+	if n := len(got); n > keyLogQueue+10_000 || n < keyLogQueue-10_000 {
+		t.Errorf("%d bytes were written", n)
+	}
+	secrets := 0
+	for l := range strings.Lines(got) {
+		switch {
+		case strings.HasPrefix(l, "CLIENT_") || strings.HasPrefix(l, "SERVER_") || strings.HasPrefix(l, "EXPORTER_"):
+			secrets++
+		case l != string(line):
+			t.Fatalf("the line %q", l)
+		}
+	}
+	if secrets < 3*2*4 {
+		t.Errorf("%d secrets", secrets)
+	}
+	if s := told.String(); strings.Count(s, "left out") != 1 {
+		t.Errorf("told: %s", s)
+	}
+}
+
+// A hanging writes once it is released.
+type hanging struct {
+	shared
+	release chan bool
+}
+
+func (h *hanging) Write(p []byte) (int, error) {
+	<-h.release
+	return h.shared.Write(p)
+}
+
+// A line that a full disk has cut is ended before the next ones.
+func TestKeyLogOfAFullDisk(t *testing.T) {
+	f := &full{room: 10}
+	k := (&Config{KeyLog: f, Logger: slog.New(slog.DiscardHandler)}).keys()
+	for _, line := range []string{"one one\n", "two two\n", "three\n", "four\n"} {
+		k.Write([]byte(line))
+		k.flush()
+		if line == "three\n" {
+			f.room = 100
+		}
+	}
+	if got := f.String(); got != "one one\ntw\nfour\n" {
+		t.Errorf("it has %q", got)
+	}
+}
+
+// A full takes as much as it has room for.
+type full struct {
+	bytes.Buffer
+	room int
+}
+
+func (f *full) Write(p []byte) (int, error) {
+	n := min(len(p), f.room)
+	f.room -= n
+	f.Buffer.Write(p[:n])
+	if n < len(p) {
+		return n, syscall.ENOSPC
+	}
+	return n, nil
 }
 
 // A key log that can't be written ends no session.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -87,7 +88,8 @@ func outage(t *testing.T, d *disk, begins, ends func()) {
 	const few, open = 50, 8
 	origin := newPatient()
 	w := newQuietWorld(t, origin)
-	p := w.proxy("--log", d.log(), "--log-stall", "500ms", "--sync", "never") // or the end waits for the disk
+	// The fsync of a disk that hangs would be waited for in the end.
+	p := w.proxy("--log", d.log(), "--log-stall", "500ms", "--sync", "never", "--key-log", filepath.Join(d.path, "keys.log"))
 	p.log = d.log()
 	client := p.client()
 	var made []string // the URLs, each asked for once

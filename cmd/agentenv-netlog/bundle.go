@@ -25,6 +25,14 @@ func bundlePath(a *ca.Authority) string {
 	return filepath.Join(filepath.Dir(a.CertificatePath()), "bundle.pem")
 }
 
+// authorityFiles are those in the authority's folder; none without one.
+func authorityFiles(a *ca.Authority) []string {
+	if a == nil {
+		return nil
+	}
+	return []string{a.CertificatePath(), a.KeyPath(), bundlePath(a)}
+}
+
 // keepBundle brings the file at bundlePath up to date and gives its name. It
 // changes all at once, as programs may be reading it.
 func keepBundle(a *ca.Authority) (string, error) {

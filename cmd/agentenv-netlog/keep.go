@@ -99,16 +99,18 @@ func (f *keepFlags) configure(c *proxy.Config) (err error) {
 	return nil
 }
 
-// openKeyLog opens the key log of c, when there is to be one. The names of other
-// files are taken.
-func (f *keepFlags) openKeyLog(c *proxy.Config, taken ...string) error {
+// openKeyLog opens the key log of c, when there is to be one. It can be no file of
+// the log's, older ones with it, nor any other that is written.
+func (f *keepFlags) openKeyLog(c *proxy.Config, log string, written ...string) error {
 	if f.keyLog == "" {
 		return nil
 	}
-	for _, name := range taken {
-		if sameName(f.keyLog, name) {
-			return misused(fmt.Errorf("%q can't be the key log too", name), "name a file of its own with --key-log")
-		}
+	taken := isOfLog(f.keyLog, log)
+	for _, name := range append(written, log) {
+		taken = taken || isAlias(f.keyLog, name)
+	}
+	if taken {
+		return misused(fmt.Errorf("%q can't be the key log: something else is written there", f.keyLog), "name a file of its own with --key-log")
 	}
 	file, err := os.OpenFile(f.keyLog, os.O_WRONLY|os.O_APPEND|os.O_CREATE|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
 	if err == nil {

@@ -67,5 +67,14 @@ func isOfLog(path, log string) bool {
 			return true
 		}
 	}
-	return sameFile(filepath.Dir(path), filepath.Dir(live)) && isOlder(filepath.Base(path), filepath.Base(live))
+	if !sameFile(filepath.Dir(path), filepath.Dir(live)) {
+		return false
+	}
+	name, next := filepath.Base(path), "."+filepath.Base(live)+".next" // what a rotation makes
+	return isOlder(name, filepath.Base(live)) || name == next || name == next+".link"
+}
+
+// isAlias says whether two paths name one file, or would if it were made.
+func isAlias(a, b string) bool {
+	return sameFile(a, b) || filepath.Base(a) == filepath.Base(b) && sameFile(filepath.Dir(a), filepath.Dir(b))
 }

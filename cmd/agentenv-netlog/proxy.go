@@ -154,7 +154,7 @@ func runProxy(f proxyFlags, signals <-chan os.Signal, stderr io.Writer) error {
 			greetIntercepting(stderr, url, authority.CertificatePath(), bundle, leaves.SPKI(), created)
 		}
 	}
-	if err := f.keep.openKeyLog(&p, f.log.path); err != nil {
+	if err := f.keep.openKeyLog(&p, f.log.path, authorityFiles(authority)...); err != nil {
 		return err
 	}
 	s, err := newSession(l, w, p, authority)

@@ -216,7 +216,7 @@ func (p recordPlan) start(folder, log string, command *exec.Cmd, argv []string, 
 		return nil, failed(err, "make room in the folder for temporary files, or name another in TMPDIR")
 	}
 	p.proxy.Leaf = leaves.Leaf
-	if err := p.keep.openKeyLog(&p.proxy, log, p.output); err != nil {
+	if err := p.keep.openKeyLog(&p.proxy, log, append(authorityFiles(authority), p.output)...); err != nil {
 		l.Close()
 		return nil, err
 	}

@@ -37,13 +37,15 @@ func backgroundHosts() []string {
 		".events.data.microsoft.com",
 		".smartscreen.microsoft.com",
 		// Firefox
+		"ads.mozilla.org",
 		"aus5.mozilla.org",
 		"ciscobinary.openh264.org",
 		"detectportal.firefox.com",
 		"download.mozilla.org",
-		"incoming.telemetry.mozilla.org",
 		".cdn.mozilla.net",
+		".mozilla-backup.org",
 		".services.mozilla.com",
+		".telemetry.mozilla.org",
 	}
 }
 

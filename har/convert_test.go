@@ -426,8 +426,8 @@ func TestLimits(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		log, stats := convertLog(t, f.log(), Options{MaxBody: test.maxBody})
-		e := log.Entries[0]
+		list, stats := entriesOf(t, f.log(), Options{MaxBody: test.maxBody})
+		e := list[0]
 		if n := int64(len(e.Request.PostData.Text)); n != test.want || e.Request.PostData.Truncated != (n < int64(len(whole))) {
 			t.Errorf("%s: %d bytes of the request, want %d; truncated %v", test.name, n, test.want, e.Request.PostData.Truncated)
 		}

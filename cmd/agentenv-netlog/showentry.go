@@ -203,7 +203,7 @@ func requestTarget(e *har.Entry) string {
 	switch {
 	case !absolute || e.Via == "plain":
 		return e.Request.URL
-	case e.Request.Method == "CONNECT":
+	case e.Request.Method == "CONNECT" && !strings.HasPrefix(e.Request.URL, "ws"): // but for a WebSocket's (RFC 8441)
 		return strings.TrimSuffix(rest, "/")
 	case i < 0:
 		return "/"

@@ -94,6 +94,11 @@ func TestShowEntry(t *testing.T) {
 				{Type: "receive", Trailers: true, Size: 15, Data: base64.StdEncoding.EncodeToString([]byte("grpc-status:0\r\n"))},
 			},
 		},
+		{
+			ID: 22, Timings: none, ResourceType: "websocket",
+			Request:  har.Request{Method: "CONNECT", URL: "wss://h.example/chat?x", HTTPVersion: "HTTP/2", PseudoHeaders: []har.Header{{Name: ":protocol", Value: "websocket"}}},
+			Response: har.Response{Status: 200, HTTPVersion: "HTTP/2"},
+		},
 	}
 	var out bytes.Buffer
 	for _, e := range entries {

@@ -61,10 +61,11 @@ func (w *world) gives(params, want string) {
 		numbers = append(numbers, line.N)
 	}
 	got := fmt.Sprint(numbers, " next ", a.Next)
-	for what, is := range map[string]bool{" more": a.More, " begun again": a.BegunAgain} {
-		if is {
-			got += what
-		}
+	if a.More {
+		got += " more"
+	}
+	if a.BegunAgain {
+		got += " begun again"
 	}
 	if a.Unreadable+a.Missing > 0 {
 		got += fmt.Sprint(" unreadable ", a.Unreadable, " missing ", a.Missing)

@@ -45,10 +45,11 @@ func newRecord(token string) *cobra.Command {
 The command finds the proxy in HTTP_PROXY, HTTPS_PROXY and ALL_PROXY (in both
 cases, NO_PROXY is emptied; NODE_USE_ENV_PROXY is set), and certificates to trust
 in SSL_CERT_FILE, CURL_CA_BUNDLE, REQUESTS_CA_BUNDLE, GIT_SSL_CAINFO and
-NODE_EXTRA_CA_CERTS. Chromium and Chrome, told by the command's name, get flags
-instead, among them a fresh profile; one that you give yourself wins. A script
-that starts a browser has to hand the proxy on and have certificate errors
-ignored, Firefox wants a profile with the certificate, and wget
+NODE_EXTRA_CA_CERTS. Chromium and Chrome, told by the command's name, also
+behind env, nice, timeout, xvfb-run and the like, get flags instead, among them
+a fresh profile; one that you give yourself wins. A script that starts a browser
+has to hand the proxy on and have certificate errors ignored, Firefox wants a
+profile with the certificate, and wget
 --ca-certificate="$(agentenv-netlog ca path)".
 
 The terminal is the command's, Ctrl-C too. Bodies of every type are kept, up to
@@ -224,9 +225,9 @@ func (p recordPlan) start(folder, log string, command *exec.Cmd, argv []string, 
 	if err != nil {
 		return nil, unusableLog(err)
 	}
-	if isChromium(argv[0]) {
+	if at := commandAt(argv); at < len(argv) && isChromium(argv[at]) {
 		own := append(chromiumFlags(s.url(), leaves.SPKI()), "--user-data-dir="+filepath.Join(folder, "profile"))
-		argv = withChromiumFlags(argv, own)
+		argv = slices.Concat(argv[:at], withChromiumFlags(argv[at:], own))
 	}
 	command.Args = argv
 	command.Env = withEnvironment(os.Environ(), slices.Concat(proxyEnvironment(s.url()), trustEnvironment(bundle, authority.CertificatePath())))

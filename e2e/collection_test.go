@@ -51,6 +51,11 @@ func collect(t *testing.T) *collection {
 	asks(t, client, "POST", "https://"+freePort(t)+"/dead", "application/json", `{"lost":true}`)
 	asks(t, client, "GET", "http://"+freePort(t)+"/dead", "", "")
 	asks(t, client, "GET", tlsSite.url("/echo?misdirected"), "", "", "Host", "other.test")
+	six := strings.Replace(w.origin.host, "localhost", "[::1]", 1) // where the machine has it
+	asks(t, client, "GET", "https://"+six+"/echo?six", "", "")
+	if _, err := startDialogue(t.Context(), client.Transport.(*http.Transport), tlsSite, "/status/404"); err == nil {
+		t.Error("there is a WebSocket at a page that is not")
+	}
 	converse(t, client, tlsSite)
 	converse(t, client, plainSite)
 
@@ -113,7 +118,9 @@ func (c *collection) without(t *testing.T, paths ...string) (file string, entrie
 	next := int64(1)
 	for _, e := range c.entries {
 		if slices.ContainsFunc(paths, func(path string) bool { return strings.HasSuffix(e.Request.URL, "/specimen"+path) }) {
-			args = append(args, "--id", fmt.Sprintf("%d-%d", next, e.ID-1))
+			if next < e.ID {
+				args = append(args, "--id", fmt.Sprintf("%d-%d", next, e.ID-1))
+			}
 			next = e.ID + 1
 		}
 	}

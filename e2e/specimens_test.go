@@ -100,6 +100,7 @@ func specimens() []specimen {
 		{path: "/multipart", method: "POST", fields: "Content-Type: Multipart/Form-Data; Boundary=\"XX\"\n", sent: multipart, head: kept, body: "had", shown: "had", status: 200},
 		{path: "/put", method: "PUT", fields: "Content-Type: application/octet-stream\n", sent: everyByte(), head: kept, body: "put", shown: "put", status: 200},
 		{path: "/zipped", method: "POST", fields: "Content-Type: text/plain\nContent-Encoding: gzip\n", sent: inCodings("posted", "gzip"), shows: "posted", head: kept, body: "unzipped", shown: "unzipped", status: 200},
+		{path: "/in-chunks", method: "POST", fields: "Content-Type: text/plain\nTransfer-Encoding: chunked\nTrailer: X-Sum\n", sent: "4\r\nfour\r\n1;x=y\r\n!\r\n0\r\nX-Sum: 5\r\n\r\n", shows: "four!", head: kept, body: "whole", shown: "whole", status: 200},
 		{path: "/delete", method: "DELETE", sent: "untyped", head: kept, body: "gone", shown: "gone", status: 200},
 		{path: "/patch", method: "PATCH", fields: "Content-Type: application/json-patch+json\nOrigin: null\nReferer: http://elsewhere.test/?a=b\n", sent: "[]", head: kept, body: "patched", shown: "patched", status: 200},
 		{path: "/options", method: "OPTIONS", fields: "Origin: http://elsewhere.test\nAccess-Control-Request-Method: PUT\n", head: "HTTP/1.1 204 No Content\nAccess-Control-Allow-Methods: PUT\n", bare: true, status: 204},
@@ -164,7 +165,7 @@ func (s specimen) ask(t *testing.T, through, host string) {
 	defer conn.Close()
 	w := bufio.NewWriter(conn)
 	fmt.Fprintf(w, "%s http://%s/specimen%s HTTP/1.1\r\nHost: %s\r\n%sConnection: close\r\n", cmp.Or(s.method, "GET"), host, s.path, host, strings.ReplaceAll(s.fields, "\n", "\r\n"))
-	if s.sent != "" {
+	if s.sent != "" && !strings.Contains(s.fields, "chunked") {
 		fmt.Fprintf(w, "Content-Length: %d\r\n", len(s.sent))
 	}
 	io.WriteString(w, "\r\n"+s.sent)

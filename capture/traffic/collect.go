@@ -271,11 +271,6 @@ const maxNotes = 100
 // quoted is a server's name of something, fit for a line.
 func quoted(name string) string { return strconv.QuoteToASCII(short(name, 100)) }
 
-func isStatus(err error, status int) bool {
-	var e *StatusError
-	return errors.As(err, &e) && e.Status == status
-}
-
 // capture brings in one.
 func (n *collection) capture(ctx context.Context, card *Card, l capture.Capture) error {
 	f := File{Container: l.Container, Capture: l.Name}

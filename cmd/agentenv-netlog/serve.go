@@ -9,9 +9,11 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -29,6 +31,7 @@ type serveFlags struct {
 	log      string
 	name     string
 	harFor   string
+	names    []string
 	drain    time.Duration
 }
 
@@ -78,6 +81,7 @@ second signal ends the wait.`,
 	flags.StringVar(&f.log, "log", "", "`FILE` of the network log, or its folder (default: that of AGENTENV_NETWORK_LOG)")
 	flags.StringVar(&f.harFor, "har-for", "", "make the HAR for this `READER`, if /network.har?for=READER asks for no other: "+strings.Join(profileNames(), ", "))
 	flags.StringVar(&f.name, "name", "", "`NAME` on the card (default: that of ENVIRONMENT_NAME, else netlog)")
+	flags.StringSliceVar(&f.names, "own-name", nil, "`NAME` by which others reach a server on a loopback address that has no token, besides addresses, localhost and this machine's (repeatable)")
 	flags.DurationVar(&f.drain, "drain", 10*time.Second, "how long answers may go on once the server is stopped")
 	return c
 }
@@ -98,14 +102,22 @@ func runServe(f serveFlags, token string, signals <-chan os.Signal, stderr io.Wr
 	if err != nil {
 		return err
 	}
+	names, err := ownNames(f.names)
+	if err != nil {
+		return err
+	}
 	l, err := listen(f.listen, true)
 	if err != nil {
 		return err
 	}
+	var own func(host string) bool
+	if tcp, ok := l.Addr().(*net.TCPAddr); ok && tcp.IP.IsLoopback() {
+		own = func(host string) bool { return isOwnName(host, names) }
+	}
 	logger := newLogger(stderr)
 	s := newServer(l, api.New(api.Config{
 		Name:  cmp.Or(f.name, os.Getenv("ENVIRONMENT_NAME"), "netlog"),
-		Token: token, Captures: f.captures, Log: f.log,
+		Token: token, Own: own, Captures: f.captures, Log: f.log,
 		HAR:    har.Options{Version: programVersion(), Title: filepath.Base(liveFile(f.log)), Rewrite: profile.Rewrite},
 		Logger: logger,
 	}), logger)
@@ -131,6 +143,14 @@ func runServe(f serveFlags, token string, signals <-chan os.Signal, stderr io.Wr
 		return failed(broken, "")
 	}
 	return nil
+}
+
+// isOwnName says whether a name may be this machine's: one of these, localhost and
+// what is below it, or an address, which nobody can point elsewhere.
+func isOwnName(host string, names []string) bool {
+	host = strings.ToLower(host)
+	_, err := netip.ParseAddr(host)
+	return err == nil || host == "localhost" || strings.HasSuffix(host, ".localhost") || slices.Contains(names, host)
 }
 
 // greet says where it is and what is served, and who may have it.

@@ -101,3 +101,24 @@ func TestServeEndsAtASecondSignal(t *testing.T) {
 		t.Errorf("the download ended as if it were whole, with %d bytes", n)
 	}
 }
+
+// Without a token, on a loopback address, no name that somebody points at it reads
+// anything.
+func TestServeGoesByItsOwnNames(t *testing.T) {
+	_, address := startServe(t, "--captures", t.TempDir(), "--own-name", "Box.Example")
+	for host, want := range map[string]int{address: 200, "localhost:80": 200, "env.localhost": 200, "[::1]": 200, "192.0.2.1": 200, "box.example:8080": 200, "evil.test": 421, "evil.test:8080": 421, "localhost.evil.test": 421} {
+		r, err := http.NewRequest("GET", "http://"+address+"/traffic/captures", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Host = host
+		answer, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer.Body.Close()
+		if answer.StatusCode != want {
+			t.Errorf("%s: %d, want %d", host, answer.StatusCode, want)
+		}
+	}
+}

@@ -35,6 +35,11 @@ type Config struct {
 	// Token guards all routes but the card. Empty: they are open.
 	Token string
 
+	// Own says whether a Host, without its port, names this server, when there is no
+	// token: else any page could have a name of its own lead here (DNS rebinding),
+	// and its visitors' browsers read all there is. Nil: any does.
+	Own func(host string) bool
+
 	// Captures is the folder of the captures, which need not be there yet. Empty:
 	// traffic/v1 is not served.
 	Captures string
@@ -83,7 +88,7 @@ func New(c Config) *API {
 		a.guarded(harPath, get, zipped(http.HandlerFunc(a.networkHAR)))
 		a.guarded(dataPath, post, http.HandlerFunc(a.dataPlane))
 	}
-	a.handler = newGate(c.Token).mark(http.HandlerFunc(a.route))
+	a.handler = newGate(c).mark(http.HandlerFunc(a.route))
 	return a
 }
 

@@ -5,7 +5,9 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"fmt"
+	"net"
 	"net/http"
+	"strings"
 
 	"github.com/agentenv/netlog/capture/traffic"
 )
@@ -22,14 +24,15 @@ func CheckToken(token string) error {
 }
 
 // A gate knows who is in control: the requests that carry the token or, when
-// there is none, all.
+// there is none, all that are meant for this server.
 type gate struct {
 	open bool
+	own  func(host string) bool
 	sum  [sha256.Size]byte // of the one right value of Authorization
 }
 
-func newGate(token string) gate {
-	return gate{open: token == "", sum: sha256.Sum256([]byte("Bearer " + token))}
+func newGate(c Config) gate {
+	return gate{open: c.Token == "", own: c.Own, sum: sha256.Sum256([]byte("Bearer " + c.Token))}
 }
 
 // mark is how what lies behind the gate sees who is in control, a WebSocket's
@@ -37,11 +40,17 @@ func newGate(token string) gate {
 // What else is in Authorization is somebody else's and stays.
 func (g gate) mark(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		inControl := g.open
+		mark := refused
+		switch {
+		case g.open && (g.own == nil || g.own(hostname(r.Host))):
+			mark = inControl
+		case g.open:
+			mark = astray
+		}
 		var others []string
 		for _, v := range r.Header["Authorization"] {
 			if !g.open && g.admits(v) {
-				inControl = true
+				mark = inControl
 			} else {
 				others = append(others, v)
 			}
@@ -51,7 +60,7 @@ func (g gate) mark(next http.Handler) http.Handler {
 		} else {
 			delete(r.Header, "Authorization")
 		}
-		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), controlled{}, inControl)))
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), control{}, mark)))
 	})
 }
 
@@ -62,17 +71,38 @@ func (g gate) admits(value string) bool {
 	return subtle.ConstantTimeCompare(sum[:], g.sum[:]) == 1
 }
 
-type controlled struct{}
+// hostname is a Host field's value without its port.
+func hostname(host string) string {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		return name
+	}
+	return strings.Trim(host, "[]")
+}
+
+type control struct{} // the key of a request's standing
+
+type standing int
+
+const (
+	refused standing = iota
+	inControl
+	astray // it is meant for another server
+)
 
 // guard keeps a route for who is in control. It reads the mark alone: without the
 // gate in front, nobody is.
 func guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if inControl, _ := r.Context().Value(controlled{}).(bool); !inControl {
+		switch s, _ := r.Context().Value(control{}).(standing); s {
+		case inControl:
+			next.ServeHTTP(w, r)
+		case astray:
+			traffic.WriteError(w, http.StatusMisdirectedRequest, codeMisdirected, "this server, which has no control token, does not go by the name that it is asked by")
+		default:
 			w.Header().Set("WWW-Authenticate", "Bearer")
 			traffic.WriteError(w, http.StatusUnauthorized, traffic.CodeUnauthorized, "this route is agent-env's own: it takes the env's control token")
-			return
 		}
-		next.ServeHTTP(w, r)
 	})
 }
+
+const codeMisdirected = "misdirected" // 421

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/gorilla/websocket"
+
+	"github.com/agentenv/netlog/capture/traffic"
 )
 
 // guardedCalls are a call of each guarded route.
@@ -189,7 +191,7 @@ func TestTheTokenIsTakenOffAndNothingElse(t *testing.T) {
 	} {
 		var seen []string
 		inControl := false
-		h := newGate(c.token).mark(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := newGate(Config{Token: c.token}).mark(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			seen = r.Header["Authorization"]
 			guard(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { inControl = true })).ServeHTTP(w, r)
 		}))
@@ -199,6 +201,31 @@ func TestTheTokenIsTakenOffAndNothingElse(t *testing.T) {
 		h.ServeHTTP(httptest.NewRecorder(), r)
 		if !slices.Equal(seen, c.seen) || inControl != c.inControl || r.Header.Get("AgentEnv-Role-Key") != "key" {
 			t.Errorf("%q: %q is seen, in control: %v", c.sent, seen, inControl)
+		}
+	}
+}
+
+// Without a token a name that somebody points here leads to nothing but the card.
+func TestAServerWithoutATokenGoesByItsOwnNamesAlone(t *testing.T) {
+	own := func(host string) bool { return host == "own.test" || host == "::1" }
+	for _, c := range []struct {
+		token, host, path string
+		status            int
+	}{
+		{"", "own.test", traffic.ListPath, 200}, {"", "own.test:8080", traffic.ListPath, 200}, {"", "[::1]:80", traffic.ListPath, 200}, {"", "[::1]", traffic.ListPath, 200},
+		{"", "evil.test", traffic.ListPath, 421}, {"", "evil.test:8080", traffic.ListPath, 421}, {"", "", traffic.ListPath, 421}, {"", "own.test.evil.test", traffic.ListPath, 421},
+		{"", "evil.test", "/network/live", 421}, {"", "evil.test", "/.well-known/agent-env.json", 200},
+		{token, "evil.test", traffic.ListPath, 200}, {token, "evil.test", "/.well-known/agent-env.json", 200},
+	} {
+		r := httptest.NewRequest("GET", "http://"+c.host+c.path, nil)
+		r.Host = c.host
+		if c.token != "" {
+			r.Header.Set("Authorization", "Bearer "+c.token)
+		}
+		w := httptest.NewRecorder()
+		New(Config{Token: c.token, Own: own, Captures: t.TempDir(), Log: "x"}).ServeHTTP(w, r)
+		if w.Code != c.status {
+			t.Errorf("%s of %q: %d %s", c.path, c.host, w.Code, w.Body)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/agentenv/netlog/capture/pcap"
 	"github.com/agentenv/netlog/har"
 )
 
@@ -24,8 +25,8 @@ type showFlags struct {
 func newShow() *cobra.Command {
 	var f showFlags
 	c := &cobra.Command{
-		Use:   "show LOG|HAR",
-		Short: "Show what a log or a HAR holds",
+		Use:   "show LOG|HAR|CAPTURE…",
+		Short: "Show what a log, a HAR or captures hold",
 		Long: `Show the entries of a log (a file or its folder), or of a HAR of any program, as a
 table: number, method, status, type, size of the answer's body on the wire, time, when
 in the whole that was, and URL. One number alone (--id 7) shows that entry in full:
@@ -51,20 +52,35 @@ both heads in their order, timings, TLS, the decoded bodies.
   refused              code, reason and status: the proxy turned it down
   error                why there is no answer, or no whole one, in a sentence
 
+Of captures (pcap, pcapng; the files of one ring, in any order) it shows the files, the
+hosts and the flows with what they say in the clear: the name that TLS asks for, the
+request lines of HTTP/1. With --json each line has a "kind":
+  capture              packets, bytes, first, last, flows; noFlow, further: packets that
+                       are of no flow shown; furtherRequests
+  file                 path, packets, first, last, link; torn: its last packet is not
+                       whole; overlap, error
+  host                 address, names, packets, sent, received
+  flow                 protocol, client, server, first, last, packets, sent, received (bytes
+                       with all headers), tls, serverName, requests
+
 In a terminal, lines are cut to its width; elsewhere nothing is cut. What could
 steer a terminal (escapes, control characters) is spelt out: \x1b.`,
 		Example: `  agentenv-netlog show network.jsonl
   agentenv-netlog show network.jsonl --follow --not-host '*.gvt1.com'
   agentenv-netlog show network.har --status 4xx --status 5xx --status -1
   agentenv-netlog show network.jsonl --id 7
-  agentenv-netlog show trace.har --json | jq -r 'select(.time > 500) | .url'`,
+  agentenv-netlog show trace.har --json | jq -r 'select(.time > 500) | .url'
+  agentenv-netlog show /captures/site.pcap*`,
 		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return fmt.Errorf("show wants one log or HAR, not %d", len(args))
+			if len(args) == 0 {
+				return errors.New("show wants a log, a HAR, or captures")
 			}
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) > 1 || pcap.IsCapture(args[0]) {
+				return showCaptures(args, f, c.OutOrStdout(), c.ErrOrStderr())
+			}
 			return runShow(c.Context(), args[0], f, c.OutOrStdout(), c.ErrOrStderr())
 		},
 	}

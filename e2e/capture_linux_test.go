@@ -132,17 +132,28 @@ func (s *served) download(name, to string) bool {
 
 // A packet is what tshark has of one.
 type packet struct {
-	at      float64
-	device  string // the interface's number
-	request string // the target
+	at         float64
+	device     string // the interface's number
+	request    string // the target
+	line       string // all of the request line
+	hello      bool   // it has a ClientHello
+	serverName string
+	connection string // its number, of TCP
 }
 
 // dissect has tshark read a capture. It wants whole packets, none malformed.
 func dissect(t *testing.T, file string) (packets []packet) {
 	t.Helper()
 	var complaints bytes.Buffer
-	tshark := exec.CommandContext(t.Context(), need(t, "tshark"), "-n", "-r", file, "-T", "fields", "-E", "separator=|",
-		"-e", "frame.time_epoch", "-e", "sll.ifindex", "-e", "http.request.uri", "-e", "_ws.malformed")
+	args := []string{"-n", "-r", file, "-T", "fields", "-E", "separator=/t", "-E", "occurrence=f"}
+	fields := []string{
+		"frame.time_epoch", "sll.ifindex", "http.request.method", "http.request.uri", "http.request.version",
+		"tls.handshake.type", "tls.handshake.extensions_server_name", "tcp.stream", "_ws.malformed",
+	}
+	for _, f := range fields {
+		args = append(args, "-e", f)
+	}
+	tshark := exec.CommandContext(t.Context(), need(t, "tshark"), args...)
 	tshark.Env = append(clean(os.Environ()), "HOME="+t.TempDir())
 	tshark.Stderr = &complaints
 	out, err := tshark.Output()
@@ -150,15 +161,19 @@ func dissect(t *testing.T, file string) (packets []packet) {
 		t.Fatalf("tshark of %s: %v\n%s", file, err, complaints.String())
 	}
 	for line := range strings.Lines(string(out)) {
-		f := strings.Split(strings.TrimSuffix(line, "\n"), "|")
+		f := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
 		at, err := strconv.ParseFloat(f[0], 64)
-		if err != nil || len(f) != 4 {
+		if err != nil || len(f) != len(fields) {
 			t.Fatalf("tshark of %s: %q", file, line)
 		}
-		if f[3] != "" {
+		if f[8] != "" {
 			t.Errorf("%s has a malformed packet: %s", file, line)
 		}
-		packets = append(packets, packet{at: at, device: f[1], request: f[2]})
+		p := packet{at: at, device: f[1], request: f[3], hello: f[5] == "1", serverName: f[6], connection: f[7]}
+		if p.request != "" {
+			p.line = f[2] + " " + f[3] + " " + f[4]
+		}
+		packets = append(packets, p)
 	}
 	return packets
 }
@@ -551,5 +566,110 @@ func TestACaptureGoesOnWhenTheDiskHasRoomAgain(t *testing.T) {
 	wantRow(t, "the newest file", requests(t, files[len(files)-1].content))
 	if all := requests(t, files[len(files)-1].content); len(all) == 0 || all[len(all)-1] != n.asked {
 		t.Errorf("the newest file has the requests %v, want them up to %d", all, n.asked)
+	}
+}
+
+// What show says of a ring is what tshark sees in it.
+func TestShowAgreesWithTshark(t *testing.T) {
+	heavy(t)
+	t.Parallel()
+	n := newLAN(t)
+	r := n.capture("--file-size", "1", "--files", "100")
+	n.ask(false, 40, "part")
+	n.ask(true, 40, "part")
+	body := filepath.Join(n.dir, "body")
+	fake := "GET /fake HTTP/1.1\r\nHost: fake\r\n\r\n"
+	if err := os.WriteFile(body, bytes.Repeat([]byte(fake), 20_000), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{
+		{"--data-binary", "@" + body, "http://" + siteAddress + "/take?" + strings.Repeat("q", 7000), "http://" + siteAddress + "/take"},
+		{"-H", "Transfer-Encoding: chunked", "--data-binary", "@" + body, "http://" + siteAddress + "/take/chunks"},
+		{"-I", "http://" + siteAddress + "/little"},
+		{"-k", "--resolve", "shop.example:443:" + siteAddress, "https://shop.example/part"},
+		{"-k", "--resolve", "www.blog.example:443:" + siteAddress, "https://www.blog.example/part"},
+		{"-k", "https://" + siteAddress + "/little"}, // no name for an address
+	} {
+		n.browser.do("curl", append([]string{"-sS", "-H", "Expect:", "-o", "/dev/null"}, args...)...)
+	}
+	r.stop()
+
+	args := []string{"show", "--json"}
+	files := n.files()
+	for _, f := range slices.Backward(files) {
+		args = append(args, filepath.Join(r.ring, f.name))
+	}
+	stdout, stderr, code := run(t, n.dir, args...)
+	if code != 0 || stderr != "" {
+		t.Fatalf("show ends with %d: %s", code, stderr)
+	}
+	var packets int
+	var requests, names, order []string
+	connections := 0
+	for line := range strings.Lines(stdout) {
+		var l struct {
+			Kind, Protocol, ServerName, Path string
+			Packets                          int
+			TLS                              bool
+			Requests                         []string
+		}
+		if err := json.Unmarshal([]byte(line), &l); err != nil {
+			t.Fatal(err)
+		}
+		switch {
+		case l.Kind == "capture":
+			packets = l.Packets
+		case l.Kind == "file":
+			order = append(order, filepath.Base(l.Path))
+		case l.Kind == "flow" && l.Protocol == "tcp":
+			connections++
+			requests = append(requests, l.Requests...)
+			if l.TLS {
+				names = append(names, l.ServerName)
+			}
+		}
+	}
+
+	joined := filepath.Join(n.dir, "joined.pcap")
+	var all []byte
+	var want []string
+	for i, f := range files {
+		want = append(want, f.name)
+		if i == 0 {
+			all = append(all, f.content[:24]...)
+		}
+		all = append(all, f.content[24:]...)
+	}
+	if !slices.Equal(order, want) {
+		t.Errorf("show has the files as %q, want %q", order, want)
+	}
+	if err := os.WriteFile(joined, all, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	seen := dissect(t, joined)
+	var lines, hellos []string
+	streams := map[string]bool{}
+	for _, p := range seen {
+		if p.line != "" {
+			lines = append(lines, p.line)
+		}
+		if p.hello {
+			hellos = append(hellos, p.serverName)
+		}
+		if p.connection != "" {
+			streams[p.connection] = true
+		}
+	}
+	for _, list := range [][]string{requests, lines, names, hellos} {
+		slices.Sort(list)
+	}
+	if packets != len(seen) || connections != len(streams) {
+		t.Errorf("show has %d packets and %d connections; tshark has %d and %d", packets, connections, len(seen), len(streams))
+	}
+	if !slices.Equal(requests, lines) {
+		t.Errorf("show has the requests\n%.100q; tshark has\n%.100q", requests, lines)
+	}
+	if !slices.Equal(names, hellos) || !slices.Equal(names, []string{"", "shop.example", "www.blog.example"}) {
+		t.Errorf("show has the names %q; tshark has %q", names, hellos)
 	}
 }

@@ -89,7 +89,12 @@ http {
 	keepalive_requests 1000000;
 	server {
 		listen 80;
+		listen 443 ssl;
+		ssl_certificate %[2]s;
+		ssl_certificate_key %[3]s;
 		root %[1]s/files;
+		client_max_body_size 10m;
+		location /take { return 204; }
 	}
 }
 `
@@ -102,12 +107,13 @@ func newLAN(t *testing.T) *lan {
 		at.do("ip", "address", "add", address+"/24", "dev", "eth0")
 		at.do("ip", "link", "set", "eth0", "up")
 	}
+	a := newAuthority(t, n.dir)
 	files, config := filepath.Join(n.dir, "files"), filepath.Join(n.dir, "nginx.conf")
 	if err := os.Mkdir(files, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	for name, b := range map[string][]byte{
-		config:                         fmt.Appendf(nil, siteConfig, n.dir),
+		config:                         fmt.Appendf(nil, siteConfig, n.dir, a.leaf.cert, a.leaf.key),
 		filepath.Join(files, "part"):   bytes.Repeat([]byte("64 KiB of a page"), 4<<10),
 		filepath.Join(files, "flood"):  bytes.Repeat([]byte("16 MiB of flood."), 1<<20),
 		filepath.Join(files, "little"): []byte("a little"),

@@ -9,14 +9,17 @@ import (
 // ParseLine reads one line, with or without its newline. What it returns shares
 // nothing with b; kept bodies are Bytes. A field or an event that it does not
 // know is passed over; an error means that the line is not one of a log.
-func ParseLine(b []byte) (*Line, error) {
+func ParseLine(b []byte) (*Line, error) { return parseLine(parser{b: b}) }
+
+func parseLine(p parser) (*Line, error) {
+	b := p.b
 	l := new(Line)
 	head, rest, ok := parseHead(b)
 	if !ok {
 		return nil, errors.New("parse log line: no head")
 	}
 	l.Head = head
-	p := parser{b: b, i: len(b) - len(rest)}
+	p.i = len(b) - len(rest)
 	if b[p.i] == ',' {
 		p.i++
 		if p.peek() != '"' {

@@ -132,7 +132,7 @@ func (p *parser) body() *Body {
 		case "sha256":
 			b.SHA256 = p.string()
 		case "base64":
-			b.Kept = Bytes(p.base64())
+			b.Kept = p.kept()
 		case "truncated":
 			b.Truncated = p.bool()
 		case "chunks":

@@ -9,6 +9,7 @@
 //
 //   - [Log] and [Scanner] go through a whole log in order and look only at the
 //     beginning of each line; [Log.ReadLine] and [ParseLine] fetch one.
+//   - [Check] holds a log against the format.
 //   - [Reader] gives the lines after a number in pages, and waits for new ones.
 //
 // A number once given is in the file sooner or later, unless the process is

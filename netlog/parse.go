@@ -16,6 +16,7 @@ type parser struct {
 	i     int
 	depth int
 	err   error
+	notes *notes // nil: the line is only read
 }
 
 // maxDepth bounds the nesting of values that are skipped.
@@ -24,6 +25,9 @@ const maxDepth = 100
 func (p *parser) fail(what string) {
 	if p.err == nil {
 		p.err = fmt.Errorf("byte %d: %s", p.i, what)
+		if p.notes != nil {
+			p.notes.failed = p.notes.at()
+		}
 	}
 	p.i = len(p.b)
 }
@@ -82,11 +86,18 @@ func (p *parser) fields(field func(name []byte)) {
 		return
 	}
 	for p.err == nil {
+		start := p.i
 		name := p.name()
 		if !p.take(':') {
 			return
 		}
-		field(name)
+		if p.notes == nil {
+			field(name)
+		} else {
+			p.notes.enter(step{name: name, start: start})
+			field(name)
+			p.notes.leave(p.i)
+		}
 		if p.peek() == ',' {
 			p.i++
 			continue
@@ -105,8 +116,14 @@ func (p *parser) array(element func()) {
 		p.i++
 		return
 	}
-	for p.err == nil {
-		element()
+	for i := 0; p.err == nil; i++ {
+		if p.notes == nil {
+			element()
+		} else {
+			p.notes.enter(step{index: i, start: p.i})
+			element()
+			p.notes.leave(p.i)
+		}
 		if p.peek() == ',' {
 			p.i++
 			continue
@@ -339,6 +356,9 @@ func (p *parser) bool() bool {
 
 // skip reads a value of any kind.
 func (p *parser) skip() {
+	if p.depth == 0 && p.notes != nil {
+		p.notes.skipped()
+	}
 	if p.depth++; p.depth > maxDepth {
 		p.fail("nested too deep")
 		return

@@ -29,7 +29,15 @@ type Scanner struct {
 	holds      bool
 	now        scanned
 	unreadable int64
+	passOver   func(passed) // is told of each line passed over; nil: nobody is
 	err        error
+}
+
+// A passed is a line that is passed over.
+type passed struct {
+	file           int
+	offset, length int64 // without its newline
+	why            string
 }
 
 type scanned struct {
@@ -60,7 +68,8 @@ func (s *Scanner) Next() bool {
 		before, had := s.held, s.holds
 		again := had && before.head.N == next.head.N
 		if again {
-			s.unreadable++
+			p := before.pos
+			s.pass(passed{int(p.File), p.Offset, int64(p.Length), "its number is used again by the next line"})
 		}
 		next.passed = s.unreadable
 		s.held, s.holds = next, true
@@ -93,7 +102,7 @@ func (s *Scanner) line() (scanned, bool) {
 		if !whole {
 			if s.err == nil {
 				if length > 0 && !s.log.files[s.file].live {
-					s.unreadable++
+					s.pass(passed{s.file, start, length, "it ends without a newline"})
 				}
 				s.file, s.offset = s.file+1, 0
 			}
@@ -101,13 +110,27 @@ func (s *Scanner) line() (scanned, bool) {
 		}
 		length--
 		head, _, ok := parseHead(s.head[:s.n])
-		if !ok || last != '}' || length > math.MaxInt32 {
-			s.unreadable++
+		switch {
+		case !ok:
+			s.pass(passed{s.file, start, length, "it does not begin as a line does"})
+			continue
+		case last != '}':
+			s.pass(passed{s.file, start, length, "it does not end with a brace"})
+			continue
+		case length > math.MaxInt32:
+			s.pass(passed{s.file, start, length, "it is longer than 2 GiB"})
 			continue
 		}
 		return scanned{head: head, pos: Pos{Offset: start, Length: int32(length), File: int32(s.file)}}, true
 	}
 	return scanned{}, false
+}
+
+func (s *Scanner) pass(p passed) {
+	s.unreadable++
+	if s.passOver != nil {
+		s.passOver(p)
+	}
 }
 
 // skip goes behind the next newline. It keeps the line's first bytes and returns

@@ -117,7 +117,9 @@ func TestShuffledLines(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, fault := range faults(out.Bytes()) {
-			t.Error(fault)
+			if !strings.Contains(fault, "is before that of the entry above it") { // start lines that were moved part processes
+				t.Error(fault)
+			}
 		}
 		if stats.Lines != int64(len(some))+1 || stats.Entries > int64(opens) {
 			t.Errorf("%d lines, %+v", len(some)+1, stats)
@@ -180,7 +182,10 @@ func TestStrangeValues(t *testing.T) {
 				if err != nil || stats.Lines != int64(len(changed)) || stats.Entries == 0 && stats.Unreadable == 0 {
 					t.Fatalf("%v, %+v\n%s", err, stats, text)
 				}
-				if list := faults(out.Bytes()); len(list) > 0 {
+				list := slices.DeleteFunc(faults(out.Bytes()), func(fault string) bool {
+					return strings.Contains(fault, "._sha256: ") // the log's own
+				})
+				if len(list) > 0 {
 					t.Fatalf("%q\n%s", list, text)
 				}
 			}

@@ -13,6 +13,9 @@
 // too. A [Filter] says which, a [Profile] makes them for one reader, and a
 // [Format] compresses the HAR or makes it a Playwright trace.
 //
+// [Check] holds any HAR against the schema, against what the schema can't say, and
+// against the rules of those who read HARs.
+//
 // What it promises:
 //
 //   - One entry for each open line that the filter keeps, in the order of the

@@ -52,6 +52,18 @@ func newProgress(ctx context.Context, out io.Writer) *progress {
 
 // tell is a har.Options.Progress.
 func (p *progress) tell(done, total int64) error {
+	if total == 0 {
+		return p.say("%d lines read", done)
+	}
+	return p.say("%d of %d entries", done, total)
+}
+
+// tellBytes is the Progress of a check.
+func (p *progress) tellBytes(done, total int64) error {
+	return p.say("%d %% read", done*100/max(total, 1))
+}
+
+func (p *progress) say(format string, args ...any) error {
 	if err := p.ctx.Err(); err != nil {
 		return err
 	}
@@ -60,11 +72,7 @@ func (p *progress) tell(done, total int64) error {
 		return nil
 	}
 	p.next, p.shown = now.Add(progressEvery), true
-	if total == 0 {
-		fmt.Fprintf(p.out, "\r\x1b[K%s: %d lines read", program, done)
-	} else {
-		fmt.Fprintf(p.out, "\r\x1b[K%s: %d of %d entries", program, done, total)
-	}
+	fmt.Fprintf(p.out, "\r\x1b[K%s: %s", program, fmt.Sprintf(format, args...))
 	return nil
 }
 

@@ -49,7 +49,7 @@ A flag wins over its variable; an empty variable is as none.`,
 	makeGroup(root)
 	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
 	root.SetHelpCommand(newHelp())
-	root.AddCommand(newProxy(token), newHAR(), newShow(), newRecord(token), newCapture(), newServe(token), newFetch(token), newFetchWork(), newDemo(), newCA(), newSites(token))
+	root.AddCommand(newProxy(token), newHAR(), newShow(), newCheck(), newRecord(token), newCapture(), newServe(token), newFetch(token), newFetchWork(), newDemo(), newCA(), newSites(token))
 	root.InitDefaultCompletionCmd()
 	if completion, _, err := root.Find([]string{"completion"}); err == nil {
 		makeGroup(completion)

@@ -116,6 +116,7 @@ func TestFetchOntoADiskWithoutAnyRoom(t *testing.T) {
 // The disk answers nothing: the command ends in its time all the same, or when it
 // is interrupted, and the manifest is true of what was stored.
 func TestFetchOntoAHangingDisk(t *testing.T) {
+	heavy(t)
 	for _, how := range []string{"--timeout", "SIGINT"} {
 		t.Run(how, func(t *testing.T) {
 			t.Parallel()
@@ -222,6 +223,7 @@ func (g *gate) waitFor(downloads int64) {
 // The server is killed in the middle of a file and comes back: the file is whole
 // all the same.
 func TestFetchFromAServerThatIsKilled(t *testing.T) {
+	heavy(t)
 	t.Parallel()
 	captures, out := ringOf(t, 3, 60_000_000), filepath.Join(t.TempDir(), "out")
 	server, url := startServe(t, nil, "--captures", captures)
@@ -252,6 +254,7 @@ func TestFetchFromAServerThatIsKilled(t *testing.T) {
 // Where the file system can share blocks, a copy costs no room: there is none for
 // another kind of copy.
 func TestACopyThatSharesItsBlocks(t *testing.T) {
+	heavy(t)
 	t.Parallel()
 	image := filepath.Join(t.TempDir(), "image")
 	err := os.WriteFile(image, nil, 0o600)

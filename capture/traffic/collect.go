@@ -37,6 +37,10 @@ type Progress struct {
 	Done, Total int64  // bytes; more may be done than was listed, as captures grow
 }
 
+// patience is for how many files in a row, each tried as often as can be, a server
+// may be out of reach before it is taken to be gone.
+const patience = 3
+
 // passes are how often the captures are listed: those that were renamed under our
 // hands are found again.
 const passes = 3
@@ -64,6 +68,7 @@ type collection struct {
 	next     map[string]int // the number behind each container's last
 	errs     []error
 	saved    time.Time // when a file was last put into the manifest
+	silent   int       // files in a row for which the server could not be reached
 	full     int64     // a file of this size did not fit on the disk; 0: all did
 	done     int64
 	total    int64
@@ -206,7 +211,7 @@ func (n *collection) run(ctx context.Context) {
 	if captures {
 		n.captures(ctx, card)
 	}
-	if log && ctx.Err() == nil {
+	if log && ctx.Err() == nil && n.silent < patience {
 		n.har(ctx, card)
 	}
 }
@@ -244,6 +249,11 @@ func (n *collection) captures(ctx context.Context, card *Card) {
 			if err != nil {
 				n.failed(ctx, fmt.Errorf("%s: %w", quoted(l.Name), err))
 			}
+			if !unreachable(err) {
+				n.silent = 0
+			} else if n.silent++; n.silent == patience {
+				return
+			}
 		}
 		if !gone {
 			return
@@ -278,10 +288,10 @@ func (n *collection) capture(ctx context.Context, card *Card, l capture.Capture)
 		f.Container, _, _ = strings.Cut(l.Name, ".pcap")
 	}
 	if !capture.ValidName(f.Container) || len(f.Container) > maxContainer {
-		return fmt.Errorf("its container's name %s is none", quoted(f.Container))
+		return badAnswer{fmt.Errorf("its container's name %s is none", quoted(f.Container))}
 	}
 	if n.full > 0 && l.Bytes >= n.full {
-		return fmt.Errorf("it is not asked for: %w", syscall.ENOSPC)
+		return &localError{fmt.Errorf("it is not asked for: %w", syscall.ENOSPC)}
 	}
 	before := n.done
 	err := n.Client.retry(ctx, func() error {

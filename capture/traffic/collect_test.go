@@ -328,6 +328,21 @@ func TestOneBadFileLosesNoOther(t *testing.T) {
 	}
 }
 
+// A server that dies in the middle of many files is not asked for each of them.
+func TestAServerThatIsGone(t *testing.T) {
+	e, dir := newEnv(t), t.TempDir()
+	for i := range 100 {
+		e.put(fmt.Sprintf("site.pcap%d", i), pcap(i, 10))
+		if i >= 10 {
+			e.fails(fmt.Sprintf("site.pcap%d", i), slices.Repeat([]http.HandlerFunc{cut(pcap(i, 10))}, 5)...)
+		}
+	}
+	m, err := collect(t, e, dir)
+	if err == nil || m.State != Partial || len(m.Files) != 10 || len(e.asked) != 1+10+patience*5 {
+		t.Errorf("%d files, %d were asked for, %v", len(m.Files), len(e.asked), err)
+	}
+}
+
 // What was overwritten between the list and its turn is noted and no failure, and
 // what only has another name by then is found.
 func TestACaptureThatIsGone(t *testing.T) {

@@ -106,6 +106,12 @@ func temporary(err error) bool {
 	return !errors.As(err, &bad) && !errors.As(err, &local)
 }
 
+// unreachable says whether there was no answer at all.
+func unreachable(err error) bool {
+	var status *StatusError
+	return err != nil && temporary(err) && !errors.As(err, &status)
+}
+
 func wait(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()

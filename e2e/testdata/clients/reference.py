@@ -16,6 +16,8 @@ from typing import Any, Literal
 from urllib.parse import urlsplit
 
 import httpx
+import websockets.exceptions
+import websockets.sync.client
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 
@@ -32,6 +34,7 @@ class Method(Answer):
 class Params(Answer):
     endpoint: str | None = None
     format: str | None = None
+    live: str | None = None
     methods: dict[str, Method] = {}
 
 
@@ -219,6 +222,19 @@ with authorized({base: {"Authorization": f"Bearer {token}"}}):
     assert [l["n"] for l in lines] == list(range(1, len(lines) + 1)), len(lines)
     for params in [{"after": -1}, {"after": "1"}, {"before": 1}, {"wait": 31}]:
         refuses("invalid_params", 400, base, card, BROWSER, params, method="network")
+
+    # The same lines as they come.
+    browser = next(e for e in card.capabilities.extensions if e.uri == BROWSER)
+    live = f"ws{base.removeprefix('http')}{browser.params.live}?after=2"
+    with websockets.sync.client.connect(live, additional_headers=headers_for(base + "/"), proxy=None, max_size=None) as socket:
+        assert [json.loads(socket.recv(timeout=30)) for _ in lines[2:]] == lines[2:]
+    for sent in [{}, {"Authorization": f"Bearer {token}x"}]:
+        try:
+            websockets.sync.client.connect(live, additional_headers=sent, proxy=None)
+        except websockets.exceptions.InvalidStatus as e:
+            assert e.response.status_code == 401, e
+        else:
+            raise AssertionError("a WebSocket without the token is open")
 
     # The HAR, by its operation and by the data plane, in and out again.
     har = invoke_extension(base, card, BROWSER, method="har").content

@@ -5,11 +5,11 @@
 const { chromium } = require('playwright-core')
 
 async function main (settings) {
-  const { executablePath, args, proxy, home, shop, site, upload, record, replay, trace } = settings
-  const browser = await chromium.launch({ executablePath, args, proxy, env: { ...process.env, HOME: home } })
+  const { executablePath, args, proxy, home, shop, site, upload, record, replay } = settings
+  const browser = await chromium.launch({ executablePath, args, proxy, env: { ...process.env, HOME: home }, timeout: 120000 })
   const context = await browser.newContext({ recordHar: record && { path: record, content: 'embed' }, offline: Boolean(replay) })
   if (replay) await context.routeFromHAR(replay, { notFound: 'abort' })
-  if (trace) await context.tracing.start()
+  context.setDefaultTimeout(120000)
   const page = await context.newPage()
   const said = {}
   const step = async (name, title, f) => {
@@ -41,7 +41,6 @@ async function main (settings) {
   await step('item', 'Shoes', () => page.click('a'))
   await step('todos', 'Todos', () => page.click('a'))
   for (const c of await context.cookies()) said['cookie ' + c.name] = [c.value, c.path, c.httpOnly, c.sameSite, c.expires > 0].join(' ')
-  if (trace) await context.tracing.stop({ path: trace })
   await context.close()
   await browser.close()
   console.log(JSON.stringify(said))

@@ -45,6 +45,10 @@ func TestReaders(t *testing.T) {
 			s.check(t, e)
 		})
 	}
+	t.Run("check", func(t *testing.T) {
+		t.Parallel()
+		checked(t, c)
+	})
 	for _, r := range readers() {
 		t.Run(r.name, func(t *testing.T) {
 			t.Parallel()

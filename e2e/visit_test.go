@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
 )
 
@@ -82,6 +83,20 @@ func TestVisit(t *testing.T) {
 	t.Run("Playwright recorded the same", func(t *testing.T) {
 		v.asTheirs(t, v.entries)
 	})
+	t.Run("check finds what har-to-k6 refuses", func(t *testing.T) {
+		t.Parallel()
+		for file, rules := range map[string][]string{v.har: {"k6"}, v.theirs: {"k6", "httpwatch"}} { // of times
+			found := map[string]bool{}
+			for _, f := range faults(t, file) {
+				if found[f.Rule] = true; !slices.Contains(rules, f.Rule) {
+					t.Errorf("%s, entry %d: %s: %s", filepath.Base(file), f.Entry, f.Rule, f.Text)
+				}
+			}
+			if !found["k6"] {
+				t.Errorf("%s has the percent sign of the form", filepath.Base(file))
+			}
+		}
+	})
 	t.Run("Playwright serves it again", func(t *testing.T) {
 		t.Parallel()
 		har := filepath.Join(t.TempDir(), "network.har")
@@ -92,6 +107,9 @@ func TestVisit(t *testing.T) {
 		t.Parallel()
 		har := filepath.Join(t.TempDir(), "network.har")
 		convertTo(t, v.log, har, "--for", "webarena")
+		if f := faults(t, har, "--for", "webarena"); len(f) > 0 {
+			t.Errorf("check finds %+v", f)
+		}
 		v.graded(t, har)
 	})
 	t.Run("WebArena-Verified grades the trace", func(t *testing.T) {

@@ -102,6 +102,16 @@ func messagesOf(e harEntry) []any {
 // inDevTools has the importer of Chromium's DevTools read a HAR.
 func inDevTools(t *testing.T, file string) []reading {
 	t.Helper()
+	got, err := askDevTools[[]reading](t, "devtools.js", string(contentOf(t, file)))
+	if err != nil {
+		t.Fatalf("DevTools refuses the file: %v", err)
+	}
+	return got
+}
+
+// askDevTools calls a script's function in a page of Chromium's DevTools.
+func askDevTools[T any](t *testing.T, script string, argument any) (answer T, err error) {
+	t.Helper()
 	b := startChromium(t, nil, nil)
 	made, err := chromedp.CallBrowser(b.ctx, target.CreateTarget, target.CreateTargetParams{URL: "devtools://devtools/bundled/devtools_app.html"})
 	if err != nil {
@@ -111,15 +121,10 @@ func inDevTools(t *testing.T, file string) []reading {
 	defer cancel()
 	ctx, cancel = context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	text, err := json.Marshal(string(contentOf(t, file)))
+	text, err := json.Marshal(argument)
 	if err != nil {
 		t.Fatal(err)
 	}
-	script := contentOf(t, inTestdata(t, "readers", "devtools.js"))
-	read := "(" + string(script) + ")(" + string(text) + ")"
-	got, err := chromedp.Run(ctx, chromedp.Evaluate[[]reading](read, chromedp.EvalAwaitPromise))
-	if err != nil {
-		t.Fatalf("DevTools refuses the file: %v", err)
-	}
-	return got
+	call := "(" + string(contentOf(t, inTestdata(t, "readers", script))) + ")(" + string(text) + ")"
+	return chromedp.Run(ctx, chromedp.Evaluate[T](call, chromedp.EvalAwaitPromise))
 }

@@ -7,6 +7,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/agentenv/netlog/har"
 )
 
 // A harEntry is an entry of a HAR, as far as the tests compare it.
@@ -117,24 +119,47 @@ func convertTo(t *testing.T, log, file string, args ...string) []harEntry {
 	return readHAR(t, file)
 }
 
-// readHAR reads a HAR and has har-validator look at it.
+// readHAR reads a HAR and has har-validator look at it, and check when it is ours.
 func readHAR(t *testing.T, path string) []harEntry {
 	t.Helper()
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var har struct {
+	var file struct {
 		Log struct {
 			Version string
+			Creator struct{ Name string }
 			Entries []harEntry
 		}
 	}
-	if err := json.Unmarshal(text, &har); err != nil {
+	if err := json.Unmarshal(text, &file); err != nil {
 		t.Fatalf("%s: %v", path, err)
 	}
 	validHAR(t, path)
-	return har.Log.Entries
+	if file.Log.Creator.Name == "agentenv-netlog" {
+		passesCheck(t, path)
+	}
+	return file.Log.Entries
+}
+
+// passesCheck holds a HAR of ours against every rule but those of readers that
+// refuse what a browser may send.
+func passesCheck(t *testing.T, path string) {
+	t.Helper()
+	file, err := filepath.Abs(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var readers []string
+	for _, reader := range har.Readers() {
+		if reader != "k6" && reader != "mitmproxy" {
+			readers = append(readers, "--for", reader)
+		}
+	}
+	for _, f := range faults(t, file, readers...) {
+		t.Errorf("check: entry %d: %s: %s", f.Entry, f.Rule, f.Text)
+	}
 }
 
 // validHAR has har-validator look at a HAR. It is passed over where Node or

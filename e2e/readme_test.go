@@ -40,6 +40,7 @@ func TestTheReadmesCommandsRun(t *testing.T) {
 		{"go run ./cmd/agentenv-netlog demo", ""},
 		{"agentenv-netlog har network.jsonl", ""},
 		{"agentenv-netlog show network.jsonl", ""},
+		{"agentenv-netlog check network.jsonl network.har", ""},
 		{`jq -r 'select(.event=="open") | [.n, .request.method, .request.url // .target] | @tsv' network.jsonl`, "jq"},
 		{`jq -R 'fromjson? | select(.event=="open") | .n' network.jsonl`, "jq"},
 		{"agentenv-netlog show network.jsonl --status -1", ""},

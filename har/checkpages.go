@@ -17,6 +17,7 @@ func (c *checker) pageRules(i int, page, id, start, timings value) {
 		c.fault("k6", "id", id, "is empty: it refuses the file")
 	case p.ids[id.text]:
 		c.fault("k6", "id", id, "is %s, as another page's: it refuses the file", id.what())
+		c.warn("haralyzer", "id", id, "is %s, as another page's: it has its entries on both", id.what())
 	case len(p.ids) < maxPages:
 		p.ids[id.text] = true
 	}

@@ -147,19 +147,17 @@ func (c *checker) wrong(v value, kind byte) {
 	c.fault(RuleSchema, "", v, "is %s, not %s", v.what(), name)
 }
 
-// root reads the file's value. What the schema leaves open is RuleHAR's.
+// root reads the file's value.
 func (c *checker) root() {
 	var log value
-	v := c.object([]string{"log"}, func(name string) bool {
+	c.object([]string{"log"}, func(name string) bool {
 		if name == "log" {
 			log = c.logObject()
 			return true
 		}
 		return false
 	})
-	if c.json.err == nil && v.is(kindObject) && !log.is(kindObject) {
-		c.fault("devtools", "log", log, "is %s: it refuses the file", log.what())
-	}
+	c.devtoolsObject("log", log)
 }
 
 func (c *checker) logObject() value {

@@ -226,7 +226,7 @@ func checkHAR(path string, readers []string, p *progress, t *findings) (string, 
 	return summary, nil
 }
 
-// looksLikeHAR refuses what is plainly something else: a HAR is an object, with a
+// looksLikeHAR refuses what is plainly something else: a HAR is JSON, with a
 // byte order mark before it or in UTF-16 perhaps, or it is packed.
 func looksLikeHAR(f *os.File) error {
 	begin := make([]byte, 512)
@@ -236,7 +236,7 @@ func looksLikeHAR(f *os.File) error {
 	}
 	begin = bytes.TrimLeft(bytes.TrimPrefix(begin[:n], []byte("\ufeff")), " \t\r\n")
 	switch {
-	case len(begin) == 0, begin[0] == '{', bytes.HasPrefix(begin, []byte("\x1f\x8b")), bytes.HasPrefix(begin, []byte("\xff\xfe")), bytes.HasPrefix(begin, []byte("\xfe\xff")):
+	case len(begin) == 0, begin[0] == '{', begin[0] == '[', bytes.HasPrefix(begin, []byte("\x1f\x8b")), bytes.HasPrefix(begin, []byte("\xff\xfe")), bytes.HasPrefix(begin, []byte("\xfe\xff")):
 		return nil
 	case bytes.HasPrefix(begin, []byte("PK\x03\x04")):
 		return failed(fmt.Errorf("check %q: it is a zip file", f.Name()), "unpack it, and check the HAR in it")

@@ -41,7 +41,7 @@ func jsonCases() []Case {
 func schemaCases() []Case {
 	const start = `"startedDateTime": "2026-01-02T03:04:05.250+00:00"`
 	cases := []Case{
-		{Name: "an array", Old: sound, New: `[]`, Faults: "har-validator"},
+		{Name: "an array", Old: sound, New: `[]`, Faults: "har-validator,log devtools"},
 		{Name: "no log", Old: `"log": {`, New: `"blog": {`, Faults: "log har-validator,log devtools"},
 		{Name: "log is null", Old: sound, New: `{"log": null}`, Faults: "log har-validator,log devtools"},
 		{Name: "no version", Old: `"version": "1.2",`, Faults: "log.version har-validator"},
@@ -206,7 +206,7 @@ func readerCases() []Case {
 		{Name: "no pageref", Old: `"pageref": "page_1",`, Faults: "1 pageref perfcascade"},
 		{Name: "pageref of no page", Old: `"pageref": "page_1"`, New: `"pageref": "page_2"`, Faults: "1 pageref haralyzer,1 pageref perfcascade"},
 		{Name: "page without an id", Old: `"id": "page_1"`, New: `"id": ""`, Faults: "log.pages[0].id k6,1 pageref haralyzer,1 pageref perfcascade,2 pageref haralyzer,2 pageref perfcascade,3 pageref haralyzer,3 pageref perfcascade"},
-		{Name: "two pages of an id", Old: `"pages": [`, New: `"pages": [{"startedDateTime": "2026-01-02T03:04:05.000Z", "id": "page_1", "title": "", "pageTimings": {}}, `, Faults: "log.pages[1].id k6"},
+		{Name: "two pages of an id", Old: `"pages": [`, New: `"pages": [{"startedDateTime": "2026-01-02T03:04:05.000Z", "id": "page_1", "title": "", "pageTimings": {}}, `, Faults: "log.pages[1].id k6,log.pages[1].id haralyzer warning"},
 		{Name: "no blocked", Old: `"blocked": 1, "dns": -1, "connect": 4`, New: `"dns": -1, "connect": 5`, Faults: "1 timings.blocked safari warning"},
 		{Name: "connection is no number", Old: `"connection": "443"`, New: `"connection": "c1"`, Faults: "1 connection haralyzer warning"},
 		{Name: "nine digits", Old: `05.250+00:00`, New: `05.250000000+00:00`, Faults: "2 startedDateTime python"},

@@ -71,7 +71,7 @@ func installSites(root string, c site.Config, token string, stdout io.Writer) er
 	}
 	report, err := putSites(root, c, table, token)
 	if err != nil {
-		return failed(errors.Join(err, takeAway(root)), "everything is as it was")
+		return failed(errors.Join(err, takeAway(root)), "what was changed is undone, and no sites are installed")
 	}
 	if err := printIndented(stdout, report); err != nil {
 		return err

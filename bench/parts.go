@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -23,7 +25,12 @@ type part struct {
 	alloc float64 // allocations of one exchange
 
 	entries int // of a long log
+
+	packets, dropped int64 // of a capture
 }
+
+// errLacking says that this machine can't have a figure.
+var errLacking = errors.New("not measured")
 
 // parts measures those that are selected.
 func (b *bench) parts(ctx context.Context, r *results) error {
@@ -53,6 +60,17 @@ func (b *bench) parts(ctx context.Context, r *results) error {
 			return err
 		}
 		r.parts = append(r.parts, p)
+	}
+	if selected(b.only, nameCapture) {
+		p, err := b.capture(ctx)
+		switch {
+		case errors.Is(err, errLacking):
+			fmt.Fprintf(os.Stderr, "%s: %v\n", nameCapture, err)
+		case err != nil:
+			return err
+		default:
+			r.parts = append(r.parts, p)
+		}
 	}
 	if !selected(b.only, nameHAR) {
 		return nil

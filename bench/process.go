@@ -25,6 +25,12 @@ type process struct {
 
 // start runs a program that says "listening on ADDRESS" on its standard error.
 func start(path string, args []string) (*process, error) {
+	return startSaying("listening on ", path, args)
+}
+
+// startSaying runs a program whose standard error has a line that begins so when
+// it is ready; its address is the rest of that.
+func startSaying(ready, path string, args []string) (*process, error) {
 	p := &process{cmd: exec.Command(path, args...), drained: make(chan struct{})}
 	stderr, err := p.cmd.StderrPipe()
 	if err != nil {
@@ -43,7 +49,7 @@ func start(path string, args []string) (*process, error) {
 			p.cmd.Wait()
 			return nil, fmt.Errorf("%s did not start: %s", path, strings.TrimSpace(said.String()))
 		}
-		if rest, ok := strings.CutPrefix(line, "listening on "); ok {
+		if rest, ok := strings.CutPrefix(line, ready); ok {
 			p.address = strings.TrimSpace(rest)
 			p.ready = time.Since(began)
 		}

@@ -135,6 +135,9 @@ func (r *results) printParts(w io.Writer) {
 		if p.rate > 0 {
 			fmt.Fprintf(w, ", %.0f MiB of log a second, peak RSS %s", p.rate/mib, memory(p.rss))
 		}
+		if p.packets > 0 {
+			fmt.Fprintf(w, ", %d of %d packets dropped", p.dropped, p.packets)
+		}
 		fmt.Fprintln(w)
 	}
 }

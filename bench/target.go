@@ -52,6 +52,7 @@ func targets() []target {
 		{"lines: allocations of an exchange", false, 6, "", partOf(nameLines, func(p part) float64 { return p.alloc })},
 		{"start: until it listens", false, 80, "ms", partOf(nameStart, milliseconds)},
 		{"network: the end of a GiB of log", false, 5, "ms", partOf(nameNetwork, milliseconds)},
+		{"capture: packets dropped at 200 MB/s", false, 0, "", partOf(nameCapture, func(p part) float64 { return float64(p.dropped) })},
 		{"har: 1,441 entries", false, 50, "ms", partOf(nameHAR, milliseconds)},
 		{"har, long: log a second", true, 120, "MiB", partOf(nameLongHAR, func(p part) float64 { return p.rate / mib })},
 		{"har, long: peak RSS", false, 160, "MiB", partOf(nameLongHAR, func(p part) float64 { return float64(p.rss) / mib })},

@@ -64,6 +64,7 @@ const (
 	nameHAR   = "har"
 
 	nameNetwork = "network"
+	nameCapture = "capture"
 
 	// Of nameHAR.
 	nameLongHAR  = "har, long"
@@ -77,5 +78,5 @@ func workloadNames() []string {
 	for _, w := range workloads() {
 		names = append(names, w.name)
 	}
-	return append(names, nameStart, nameLines, nameNetwork, nameHAR)
+	return append(names, nameStart, nameLines, nameNetwork, nameCapture, nameHAR)
 }

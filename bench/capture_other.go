@@ -1,0 +1,12 @@
+//go:build !linux
+
+package main
+
+import (
+	"context"
+	"fmt"
+)
+
+func (b *bench) capture(context.Context) (part, error) {
+	return part{}, fmt.Errorf("%w: it is measured on Linux", errLacking)
+}

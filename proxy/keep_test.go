@@ -273,3 +273,17 @@ func TestUploadIsNotHeldForItsAnswer(t *testing.T) {
 		t.Errorf("%+v", body)
 	}
 }
+
+// Without a log bodies are counted, and neither hashed nor held.
+func TestWithoutALogBodiesAreOnlyCounted(t *testing.T) {
+	p, err := New(Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tap := range []tap{p.requestTap(), p.answerTap("text/plain"), p.answerTap("")} {
+		tap.pass(make([]byte, 1<<20), time.Time{})
+		if tap.size != 1<<20 || tap.hash != nil || tap.kept.size != 0 {
+			t.Errorf("size %d, hash %v, %d bytes kept", tap.size, tap.hash, tap.kept.size)
+		}
+	}
+}

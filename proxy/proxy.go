@@ -49,7 +49,7 @@ const headLimit = 1 << 20
 
 // Config says how a Proxy works. It must not change once it is given to New.
 type Config struct {
-	// Log takes the lines; nil: nothing is recorded.
+	// Log takes the lines; nil: nothing is recorded, and bodies are only counted.
 	Log *netlog.Writer
 	// Policy says what is done with a target; nil: everything is intercepted.
 	// It is called from many goroutines.

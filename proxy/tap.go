@@ -95,7 +95,7 @@ func (p *Proxy) requestTap() tap { return p.tap(p.Keep.RequestBody) }
 
 // tap is one that keeps up to limit bytes.
 func (p *Proxy) tap(limit int64) tap {
-	if p.StandIn {
+	if p.StandIn || p.Log == nil { // nobody is to have it
 		return tap{blind: true}
 	}
 	return tap{limit: limit, noHash: p.NoHash, kept: kept{store: &p.bodies}}

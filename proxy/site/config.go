@@ -160,9 +160,13 @@ func (c *Config) check(p *Problems) {
 		}
 		taken[port.value] = port.key
 	}
+	_, _, dns, _ := c.Ports()
 	for _, s := range c.Nameservers {
-		if _, err := ParseNameserver(s); err != nil {
+		switch at, err := ParseNameserver(s); {
+		case err != nil:
 			p.addf("nameservers: %w", err)
+		case at.Addr() == c.Loopback() && int(at.Port()) == dns:
+			p.addf("nameservers: %s is this resolver itself", s)
 		}
 	}
 }

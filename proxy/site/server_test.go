@@ -327,3 +327,86 @@ func TestListenRefuses(t *testing.T) {
 	}
 	l.Close()
 }
+
+// A CORS preflight reaches the site, and a refused WebSocket handshake's answer the
+// browser, with all its fields.
+func TestServerRelaysWhatSitesSay(t *testing.T) {
+	mux := http.NewServeMux()
+	mux.HandleFunc("OPTIONS /website/notes/api", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Access-Control-Allow-Origin", r.Header.Get("Origin"))
+		w.WriteHeader(http.StatusNoContent)
+	})
+	mux.HandleFunc("GET /website/notes/socket", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Add("Set-Cookie", "a=1; Path=/website/notes")
+		w.Header().Add("Set-Cookie", "b=2; Path=/website/notes/x")
+		w.WriteHeader(http.StatusForbidden)
+		fmt.Fprint(w, "sign in first")
+	})
+	gw := httptest.NewServer(mux)
+	defer gw.Close()
+	d := deployed(t, Config{Sites: []Site{{Name: "notes", Upstream: gw.URL + "/website/notes/", Domains: []string{"notes.test"}}}})
+	client := d.client(false)
+	for _, c := range []struct {
+		method, path string
+		fields       map[string]string
+		status       int
+		name         string
+		want         string
+		body         string
+	}{
+		{"OPTIONS", "/api", map[string]string{"Origin": "https://other.test", "Access-Control-Request-Method": "PUT"}, 204, "Access-Control-Allow-Origin", "https://other.test", ""},
+		{"GET", "/socket", map[string]string{"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ=="},
+			403, "Set-Cookie", "a=1; Path=/|b=2; Path=/x", "sign in first"},
+	} {
+		r, err := http.NewRequest(c.method, "https://notes.test"+c.path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, value := range c.fields {
+			r.Header.Set(name, value)
+		}
+		answer, err := client.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, _ := io.ReadAll(answer.Body)
+		answer.Body.Close()
+		if got := strings.Join(answer.Header.Values(c.name), "|"); answer.StatusCode != c.status || got != c.want || string(body) != c.body {
+			t.Errorf("%s %s: %d %q %q", c.method, c.path, answer.StatusCode, got, body)
+		}
+	}
+}
+
+// Without a log everything is served all the same.
+func TestServerWithoutALog(t *testing.T) {
+	gw := gateway(t)
+	free := 0
+	c := Config{HTTPPort: &free, Sites: []Site{{Name: "plain", Upstream: gw.URL + "/website/plain/"}}}
+	made := table(t, c)
+	certificates, err := NewCertificates(c, made, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ports, err := Listen(c, made)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := NewServer(ServerConfig{Table: made, Certificates: certificates, Address: netip.MustParseAddr("127.0.0.1")}, ports)
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- s.Serve() }()
+	d := &deployment{t: t, ports: ports}
+	client := d.client(false)
+	if _, body := get(t, client, "http://plain.localhost/"); body != "plain" {
+		t.Errorf("%q", body)
+	}
+	client.CloseIdleConnections()
+	if err := s.Shutdown(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if err := <-served; err != nil {
+		t.Error(err)
+	}
+}

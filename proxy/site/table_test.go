@@ -229,9 +229,9 @@ func TestTableRefuses(t *testing.T) {
 			`site "e": its gateway "127.0.0.1:443" is where this proxy listens`, `site "e": allow_hosts leaves out`, `site "f": its gateway "localhost:80" is where`,
 			`site "f": allow_hosts leaves out its gateway "localhost"`,
 		}},
-		"config": {Config{Listen: "0.0.0.0", ForwardPort: &forward, ValidFor: -1, Label: strings.Repeat("x", 33), Nameservers: []string{"x", "1.1.1.1:0"}, AllowHosts: []string{"a b"}}, []string{
+		"config": {Config{Listen: "0.0.0.0", ForwardPort: &forward, ValidFor: -1, Label: strings.Repeat("x", 33), Nameservers: []string{"x", "1.1.1.1:0", "127.0.0.1"}, AllowHosts: []string{"a b"}}, []string{
 			"forward_port: 0.0.0.0 is no loopback address", "forward_port: 443 is https_port too", "valid_for_s: -1", "label: ",
-			`nameservers: "x" is no address`, `nameservers: "1.1.1.1:0" is no address`, `allow_hosts: `, "there are no sites",
+			`nameservers: "x" is no address`, `nameservers: "1.1.1.1:0" is no address`, "nameservers: 127.0.0.1 is this resolver itself", `allow_hosts: `, "there are no sites",
 		}},
 		"listen": {Config{Listen: "::1", Sites: []Site{notes()}}, []string{`listen: "::1" is no IPv4 address`}},
 	} {

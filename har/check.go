@@ -369,6 +369,6 @@ type pageRef struct {
 
 // Bounds of what is held for pages.
 const (
-	maxPages    = 100_000
+	maxPages    = 10_000
 	maxPageRefs = 10_000
 )

@@ -257,6 +257,55 @@ func sharesBlocks(t *testing.T, dir string) bool {
 	return ok
 }
 
+// A file grows, shrinks, vanishes and comes again under whoever copies it.
+func TestCopiesOfAFileThatComesAndGoes(t *testing.T) {
+	r := Ring{Dir: t.TempDir()}
+	path := filepath.Join(r.Dir, "site.pcap0")
+	file, _ := pcapFile(strings.Repeat("one", 5000), strings.Repeat("two", 50_000), "three")
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for i := 0; ; i++ {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			switch i % 4 {
+			case 0:
+				os.WriteFile(path, file[:len(file)*(i%7)/7], 0o600)
+			case 1:
+				os.Truncate(path, int64(len(file)*(i%5)/5))
+			case 2:
+				os.Remove(path)
+			case 3:
+				os.WriteFile(path+".new", file, 0o600)
+				os.Rename(path+".new", path)
+			}
+		}
+	}()
+	taken, tries := 0, 0
+	for taken < 50 && tries < 100_000 {
+		s, err := r.Snapshot(t.Context(), "site.pcap0")
+		switch tries++; {
+		case err == nil:
+			taken++
+			b, err := io.ReadAll(s.File)
+			s.File.Close()
+			if err != nil || int64(len(b)) != s.Bytes {
+				t.Errorf("%d bytes of %d, %v", len(b), s.Bytes, err)
+			}
+		case !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrUnavailable):
+			t.Error(err)
+		}
+	}
+	close(stop)
+	<-stopped
+	if taken == 0 {
+		t.Errorf("no copy in %d tries", tries)
+	}
+}
+
 // A writer overwrites one file again and again, as tcpdump does with a ring of
 // one file, in writes that end anywhere. Each packet names its round.
 func TestCopiesDuringRotationAreOfOneRoundAndWhole(t *testing.T) {
@@ -350,4 +399,29 @@ func oneRound(b []byte) (round string, err error) {
 		at += length
 	}
 	return round, nil
+}
+
+func FuzzWholePackets(f *testing.F) {
+	file, _ := pcapFile("one", "two")
+	f.Add(file)
+	f.Add(file[:len(file)-1])
+	f.Add(pcapRecord(pcapHeader(binary.BigEndian, 0xa1b23c4d), binary.BigEndian, 0, []byte("one")))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		size := int64(len(b))
+		end, err := wholePackets(bytes.NewReader(b), size)
+		if err != nil || end < 0 || end > size {
+			t.Fatalf("of %d bytes %d are whole, %v", size, end, err)
+		}
+		if again, err := wholePackets(bytes.NewReader(b[:end]), end); err != nil || again != end {
+			t.Errorf("of %d whole bytes %d are, %v", end, again, err)
+		}
+		whole, err := ReadHead(bytes.NewReader(b), size)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cut, err := ReadHead(bytes.NewReader(b[:end]), end)
+		if err != nil || cut != whole {
+			t.Errorf("the head is %+v, and %+v of the whole packets, %v", whole, cut, err)
+		}
+	})
 }

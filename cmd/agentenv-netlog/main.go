@@ -7,6 +7,7 @@
 //	agentenv-netlog har network.jsonl           # its log as a HAR, at any time
 //	agentenv-netlog show network.jsonl          # its log as a table, or one entry in full
 //	agentenv-netlog check network.jsonl x.har   # whether logs and HARs are valid
+//	agentenv-netlog capture --name site         # packets, by tcpdump, to TRAFFIC_CAPTURE_DIR
 //	agentenv-netlog serve --log network.jsonl   # its log, HAR and captures over HTTP
 //	agentenv-netlog fetch http://gateway:8080   # another's captures and HAR, collected
 //	agentenv-netlog sites install sites.json    # websites behind a gateway, by name

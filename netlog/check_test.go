@@ -79,6 +79,7 @@ func lineSchema(t testing.TB) *jsonschema.Schema {
 		t.Fatal(err)
 	}
 	c := jsonschema.NewCompiler()
+	c.AssertContent()
 	if err := c.AddResource("line.json", doc); err != nil {
 		t.Fatal(err)
 	}

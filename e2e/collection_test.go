@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -107,25 +106,15 @@ func collect(t *testing.T) *collection {
 	return c
 }
 
-// without makes a HAR that lacks the specimens of some paths.
-func (c *collection) without(t *testing.T, paths ...string) (file string, entries []harEntry) {
+// madeFor is the HAR for one reader, which it is refused without; of a HAR without
+// its log, that.
+func (c *collection) madeFor(t *testing.T, reader string) (file string, entries []harEntry) {
 	t.Helper()
 	if c.path == "" {
 		return c.har, c.entries
 	}
-	file = filepath.Join(t.TempDir(), "some.har")
-	var args []string
-	next := int64(1)
-	for _, e := range c.entries {
-		if slices.ContainsFunc(paths, func(path string) bool { return strings.HasSuffix(e.Request.URL, "/specimen"+path) }) {
-			if next < e.ID {
-				args = append(args, "--id", fmt.Sprintf("%d-%d", next, e.ID-1))
-			}
-			next = e.ID + 1
-		}
-	}
-	args = append(args, "--id", fmt.Sprintf("%d-", next))
-	return file, convertTo(t, c.path, file, args...)
+	file = filepath.Join(t.TempDir(), reader+".har")
+	return file, convertTo(t, c.path, file, "--for", reader)
 }
 
 // asks is one request, whatever comes of it.

@@ -7,11 +7,10 @@ import (
 )
 
 // mitmproxy makes a flow of every entry. It puts contents into their charsets
-// and codings once more, and gives up on a file with a coding that it does not
-// know, or with several.
+// and codings once more.
 func readWithMitmproxy(t *testing.T, c *collection) {
 	mitmdump := inVenv(t, ".venv-mitmproxy", "mitmdump")
-	file, entries := c.without(t, "/stacked", "/unknown-coding")
+	file, entries := c.madeFor(t, "mitmproxy")
 	got := readings(t, mitmdump, "-q", "-nr", file, "-s", inTestdata(t, "readers", "with_mitmproxy.py"))
 	for i, e := range entries[:min(len(entries), len(got))] {
 		// What is in a charset may come back as its text.

@@ -129,10 +129,7 @@ func (c *checker) mitmproxy(e *entryFacts) {
 	if p := e.request.post; p != nil && p.value.is(kindObject) && p.text.kind == 0 {
 		c.fault("mitmproxy", "request.postData.text", p.value, "is missing%s", ends)
 	}
-	h := &e.response.headers
-	switch strings.ToLower(h.coding) {
-	case "", "none", "identity", "gzip", "deflate", "deflateraw", "br", "zstd":
-	default:
+	if h := &e.response.headers; !mitmproxyCodes(h.coding) {
 		c.fault("mitmproxy", "response.headers", h.value, "has the Content-Encoding %s, which it can't make anew%s", safeName(h.coding), ends)
 	}
 }

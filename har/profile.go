@@ -25,6 +25,7 @@ func Profiles() []Profile {
 		{"playwright", "what routeFromHAR can serve again: whole answers, no failed tries, no 304;\ntext in old charsets and binary uploads in base64", false, forPlaywright},
 		{"k6", "what har-to-k6 takes: requests for http:// and https:// that were let through,\nno CONNECT; forms and queries as they were sent, not taken apart", false, forK6},
 		{"webarena", "for WebArena-Verified: no tunnels, and not what browsers ask on their own\nbehalf (updates, accounts, suggestions)", false, forWebArena},
+		{"mitmproxy", "no Content-Encoding that mitmproxy can't make anew (a list, one that it does\nnot know): the contents are decoded already", false, forMitmproxy},
 	}
 }
 
@@ -128,4 +129,31 @@ func hasK6Variable(r *Request) bool {
 func forWebArena(e *Entry) bool {
 	host, _ := urlHost(e.Request.URL)
 	return !e.isTunnel() && !isBackground(host)
+}
+
+// forMitmproxy: it codes each answer's content once more, and reads no further
+// than one with a coding that it does not know, or with several.
+func forMitmproxy(e *Entry) bool {
+	r := &e.Response
+	var codings []string
+	for _, h := range r.Headers {
+		if isContentEncoding(h) {
+			codings = append(codings, h.Value)
+		}
+	}
+	if !mitmproxyCodes(strings.Join(codings, ", ")) {
+		r.Headers = slices.DeleteFunc(r.Headers, isContentEncoding)
+	}
+	return true
+}
+
+func isContentEncoding(h Header) bool { return strings.EqualFold(h.Name, "Content-Encoding") }
+
+// mitmproxyCodes tells the codings that mitmproxy makes (mitmproxy/net/encoding.py).
+func mitmproxyCodes(coding string) bool {
+	switch strings.ToLower(coding) {
+	case "", "none", "identity", "gzip", "deflate", "deflateraw", "br", "zstd":
+		return true
+	}
+	return false
 }

@@ -264,3 +264,39 @@ func TestForWebArena(t *testing.T) {
 		t.Errorf("got %v, want %v; %d left out", got, want, stats.Filtered)
 	}
 }
+
+func TestForMitmproxy(t *testing.T) {
+	f := newFixture(t)
+	want := map[int64]string{}
+	coded := func(kept string, codings ...string) {
+		a := ok("text/plain", []byte("x"))
+		for _, c := range codings {
+			a.Headers = append(a.Headers, h("content-Encoding", c)...)
+		}
+		want[f.exchange(get("http://h/"), a)] = kept
+	}
+	coded("")
+	coded("GZip", "GZip")
+	coded("identity", "identity")
+	coded("", "gzip, br")
+	coded("", "gzip", "br")
+	coded("", "x-gzip")
+	coded("", "compress")
+	got, _ := rewritten(t, f, "mitmproxy")
+	if len(got) != len(want) {
+		t.Errorf("%d of %d entries", len(got), len(want))
+	}
+	for id, e := range got {
+		var kept []string
+		for _, h := range e.Response.Headers {
+			if strings.EqualFold(h.Name, "Content-Encoding") {
+				kept = append(kept, h.Value)
+			} else if h.Name != "Content-Type" {
+				t.Errorf("entry %d: %v", id, h)
+			}
+		}
+		if len(e.Response.Headers) == 0 || strings.Join(kept, "|") != want[id] {
+			t.Errorf("entry %d: %v, want %q", id, e.Response.Headers, want[id])
+		}
+	}
+}

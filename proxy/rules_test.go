@@ -7,6 +7,8 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+
+	"github.com/agentenv/netlog/proxy/wire"
 )
 
 func TestHostRules(t *testing.T) {
@@ -142,6 +144,12 @@ func FuzzHostRule(f *testing.F) {
 		}
 		if again, err := ParseHostRule(r.String()); err != nil || again != r {
 			t.Errorf("%q is %+v, as text %s, which is %+v, %v", s, r, r, again, err)
+		}
+		// A request for a host that is written like the rule is one that the rule is for.
+		if host, port, err := wire.SplitHostPort(s, 443); err == nil && !r.Below {
+			if host, err = canonical(host); err == nil && !r.Matches(Target{Host: host, Port: port}) {
+				t.Errorf("%q is %+v, which does not match %q", s, r, host)
+			}
 		}
 	})
 }

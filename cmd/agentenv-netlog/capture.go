@@ -96,6 +96,7 @@ func runCapture(ctx context.Context, f captureFlags, filter []string, stderr io.
 	r.Ready = func() {
 		fmt.Fprintf(stderr, "capturing %s on %s to %s\n", r.Name, r.Interface, filepath.Join(r.Dir, r.Name+".pcap0"))
 	}
+	outliveReaders()
 	ctx, stop := untilInterrupted(ctx)
 	defer stop()
 	if err := r.Run(ctx); err != nil {

@@ -23,6 +23,23 @@ func untilInterrupted(ctx context.Context) (context.Context, context.CancelFunc)
 	return ctx, stop
 }
 
+// untilStopped gives the signals by which a program that stays is to stop, to its
+// very end: one too many must not cut a log short. It also outlives its terminal.
+func untilStopped() chan os.Signal {
+	outliveReaders()
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) { // as under nohup
+		signal.Notify(signals, syscall.SIGHUP)
+	}
+	return signals
+}
+
+// outliveReaders has what is said to nobody any more (a closed pipe) end nothing:
+// else the first warning would. Caught, not ignored: a command that we start would
+// inherit that.
+func outliveReaders() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
+
 // interrupted is the failure of work that a signal ended.
 func interrupted(hint string) error {
 	return &failure{errors.New("interrupted"), hint, exitInterrupted}

@@ -12,6 +12,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"os/exec"
@@ -51,11 +52,20 @@ func (b *buffer) String() string {
 
 func start(t *testing.T, args ...string) *process {
 	t.Helper()
+	return startTo(t, nil, args...)
+}
+
+// startTo is start with another standard error; nil: p.stderr.
+func startTo(t *testing.T, stderr io.Writer, args ...string) *process {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	p := &process{Cmd: exec.CommandContext(ctx, program, args...), dir: t.TempDir()}
 	p.Dir = p.dir
 	p.Env = append(os.Environ(), "XDG_CONFIG_HOME="+filepath.Join(p.dir, "config"), "TMPDIR="+p.dir)
-	p.Stdout, p.Stderr = &p.stdout, &p.stderr
+	p.Stdout, p.Stderr = &p.stdout, stderr
+	if stderr == nil {
+		p.Stderr = &p.stderr
+	}
 	if err := p.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -236,6 +246,68 @@ func TestProxyStops(t *testing.T) {
 				t.Errorf("it ended as %v, want stopped", ended[0]["failed"])
 			}
 		})
+	}
+}
+
+// A proxy outlives whoever read what it says, and its terminal ends it in good order.
+func TestProxyIsReadNoMore(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	p := startTo(t, w, "proxy", "--listen", "127.0.0.1:0", "--drain", "10ms", "--key-log", "keys.log")
+	w.Close()
+	said := bufio.NewReader(r)
+	line, err := said.ReadString('\n')
+	address, ok := strings.CutPrefix(strings.TrimSpace(line), "listening on ")
+	if err != nil || !ok {
+		t.Fatalf("it said %q, %v", line, err)
+	}
+	for err == nil && !strings.HasPrefix(line, "  page") {
+		line, err = said.ReadString('\n')
+	}
+	r.Close()
+
+	asked, release := make(chan bool), make(chan bool)
+	origin := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		asked <- true
+		<-release
+	}))
+	defer origin.Close()
+	conn, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	host := strings.TrimPrefix(origin.URL, "http://")
+	fmt.Fprintf(conn, "GET %s/ HTTP/1.1\r\nHost: %s\r\n\r\n", origin.URL, host)
+	<-asked
+	p.signal(t, syscall.SIGHUP) // it says that it is stopping
+	if status := p.end(t); status != 0 {
+		t.Errorf("exit status %d", status)
+	}
+	close(release)
+	ended := p.lines(t, "end")
+	if len(ended) != 1 || ended[0]["failed"].(map[string]any)["code"] != "stopped" {
+		t.Errorf("end lines: %v", ended)
+	}
+}
+
+// A HAR is made also when nobody reads what is said about it.
+func TestRecordIsReadNoMore(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Close()
+	p := startTo(t, w, "record", "--", "probe", "exit", "3")
+	w.Close()
+	if status := p.end(t); status != 3 {
+		t.Errorf("exit status %d, want the command's 3", status)
+	}
+	if _, err := os.Stat(filepath.Join(p.dir, "network.har")); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -7,10 +7,8 @@ import (
 	"io"
 	"net"
 	"os"
-	"os/signal"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -62,19 +60,16 @@ WebSocket to the log. A log that is there is continued. Beside the authority's
 certificate stands bundle.pem, as "agentenv-netlog ca bundle" prints it.
 
 When it is ready it writes the line "listening on ADDRESS:PORT" to standard
-error, then how to point a browser at it. SIGINT (Ctrl-C) and SIGTERM stop it:
-no new connections, --drain for the open ones, then the rest of the log. A second
-signal ends the wait.`,
+error, then how to point a browser at it. SIGINT (Ctrl-C), SIGTERM and SIGHUP (the
+terminal is closed) stop it: no new connections, --drain for the open ones, then
+the rest of the log. A second signal ends the wait.`,
 		Example: `  agentenv-netlog proxy
   agentenv-netlog proxy --listen 127.0.0.1:0 --log /tmp/network.jsonl
   agentenv-netlog proxy --stand-in
   agentenv-netlog proxy --tunnel '*.bank.example' --upstream-ca staging-ca.pem`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			// To the very end: one signal too many must not cut the log short.
-			signals := make(chan os.Signal, 2)
-			signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-			return runProxy(f, signals, c.ErrOrStderr())
+			return runProxy(f, untilStopped(), c.ErrOrStderr())
 		},
 	}
 	flags := c.Flags()

@@ -95,6 +95,7 @@ func runRecord(f recordFlags, argv []string, stdin io.Reader, stdout, stderr io.
 
 	// From here to the end of the HAR no signal ends us. Caught, not ignored: the
 	// command would inherit that.
+	outliveReaders()
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, os.Interrupt, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(signals)

@@ -15,7 +15,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -62,8 +61,7 @@ second signal ends the wait.`,
   agentenv-netlog serve --captures /captures --listen 0.0.0.0:8080`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			signals := make(chan os.Signal, 2)
-			signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+			signals := untilStopped()
 			defer signal.Stop(signals)
 			if !c.Flags().Changed("captures") {
 				f.captures = os.Getenv("TRAFFIC_CAPTURE_DIR")

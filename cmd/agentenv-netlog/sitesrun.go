@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"syscall"
 	"time"
@@ -46,8 +45,7 @@ whatever ended it; SIGTERM ends both.`,
 		Example: `  sudo agentenv-netlog sites run --supervise /etc/agentenv/sites/config.json`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			signals := make(chan os.Signal, 2)
-			signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+			signals := untilStopped()
 			if f.supervise {
 				return superviseSites(f, args[0], signals, c.ErrOrStderr())
 			}

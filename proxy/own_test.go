@@ -2,10 +2,13 @@ package proxy
 
 import (
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/agentenv/netlog/netlog"
@@ -172,4 +175,41 @@ func TestStatsAndEnded(t *testing.T) {
 	if len(ended) != 3 || strings.HasPrefix(got, "0 ") {
 		t.Errorf("ended:\n%s", got)
 	}
+}
+
+// A process that is out of descriptors goes on taking connections once there are
+// some, and says so once.
+func TestAcceptingWithoutDescriptors(t *testing.T) {
+	var told shared
+	p, err := New(Config{Logger: slog.New(slog.NewTextHandler(&told, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	here, there := net.Pipe()
+	defer there.Close()
+	l := &exhausted{oneConn: oneConn{conn: here, done: make(chan struct{})}, left: 5}
+	served := make(chan error, 1)
+	go func() { served <- p.Serve(l) }()
+	eventually(t, "the connection", func() bool { return p.Stats().Connections == 1 })
+	if s := told.String(); strings.Count(s, "too many open files") != 1 {
+		t.Errorf("told: %s", s)
+	}
+	p.Shutdown(t.Context())
+	close(l.done)
+	if err := <-served; err != nil {
+		t.Error(err)
+	}
+}
+
+// An exhausted is a oneConn that fails at first.
+type exhausted struct {
+	oneConn
+	left int
+}
+
+func (l *exhausted) Accept() (net.Conn, error) {
+	if l.left--; l.left >= 0 {
+		return nil, &net.OpError{Op: "accept", Err: os.NewSyscallError("accept4", syscall.EMFILE)}
+	}
+	return l.oneConn.Accept()
 }

@@ -252,6 +252,7 @@ func (p *Proxy) accept(l net.Listener, direct string) error {
 		p.own = append(p.own, addr)
 	}
 	p.mu.Unlock()
+	var told time.Time
 	for {
 		conn, err := l.Accept()
 		if err != nil {
@@ -259,7 +260,10 @@ func (p *Proxy) accept(l net.Listener, direct string) error {
 				return nil
 			}
 			if temporary(err) {
-				p.Logger.Warn("accepting a connection", "error", err)
+				if time.Since(told) > tellEvery { // whoever is told too much may stop reading
+					told = time.Now()
+					p.Logger.Warn("accepting a connection", "error", err)
+				}
 				time.Sleep(acceptPause)
 				continue
 			}
@@ -278,6 +282,9 @@ func (p *Proxy) accept(l net.Listener, direct string) error {
 // acceptPause is how long accepting rests when the process is out of
 // descriptors: it can do nothing better than wait for some to be closed.
 const acceptPause = 20 * time.Millisecond
+
+// tellEvery is how often people are told of trouble that goes on.
+const tellEvery = time.Minute
 
 func (p *Proxy) isStopping() bool {
 	p.mu.Lock()

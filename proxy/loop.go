@@ -34,6 +34,9 @@ type trail struct {
 	marks string // this proxy's mark behind those that the request came with; "": no parent is asked
 }
 
+// maxVia bounds the Via fields that are kept with a connection.
+const maxVia = 8 << 10
+
 // trailOf is that of a request, or a CONNECT, on its way to a parent.
 func (p *Proxy) trailOf(r *wire.Request) trail {
 	if p.Parent == nil {
@@ -41,7 +44,7 @@ func (p *Proxy) trailOf(r *wire.Request) trail {
 	}
 	var t trail
 	for i := range r.Fields {
-		if f := &r.Fields[i]; strings.EqualFold(string(f.Name), "via") {
+		if f := &r.Fields[i]; strings.EqualFold(string(f.Name), "via") && len(t.via)+len(f.Line) <= maxVia {
 			t.via += string(f.Line)
 		}
 	}

@@ -115,6 +115,12 @@ func TestViaGoesOnToTheParent(t *testing.T) {
 	if got := <-heads; got != want {
 		t.Errorf("the parent got\n%q, want\n%q", got, want)
 	}
+	b = w.browser()
+	b.send("CONNECT site.test:25 HTTP/1.1\r\nHost: site.test:25\r\n" + strings.Repeat(fields, 10_000/len(fields)) + "\r\nSSH-2.0-x\r\n")
+	b.rest()
+	if got := <-heads; len(got) > maxVia+200 || !strings.Contains(got, fields+"Connection: ") {
+		t.Errorf("the parent got %d bytes: %.500q", len(got), got)
+	}
 	if got := w.get("http://site.test/"); got != "HTTP/1.1 403 No" {
 		t.Error(got)
 	}

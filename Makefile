@@ -12,7 +12,7 @@ BENCHFLAGS ?=
 TOOL := go tool -modfile=tools/go.mod
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 
-.PHONY: help build fmt lint test race fuzz e2e e2e-setup bench battery vuln
+.PHONY: help build fmt lint test race docs fuzz e2e e2e-setup soak bench battery vuln
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
@@ -36,6 +36,9 @@ test: ## what needs nothing but Go
 
 race: ## the same with the race detector (wants a C compiler)
 	go test -race ./...
+
+docs: ## docs/commands.md, of what the commands say of themselves
+	go test ./cmd/agentenv-netlog -run '^TestTheReferenceIsCurrent$$' -update
 
 fuzz: ## every fuzz target for FUZZTIME (5m) each
 	@listed=$$(go test -list '^Fuzz' ./...); \

@@ -15,12 +15,14 @@ func (c *client) authenticated() bool {
 		return true
 	}
 	value, _ := c.req.Fields.Get("proxy-authorization")
-	if c.req.Fields.Count("proxy-authorization") != 1 {
-		return false
-	}
-	basic := http.Request{Header: http.Header{"Authorization": {string(value)}}}
+	return c.req.Fields.Count("proxy-authorization") == 1 && c.p.takes(string(value))
+}
+
+// takes tells whether a field's value has credentials that the proxy takes.
+func (p *Proxy) takes(value string) bool {
+	basic := http.Request{Header: http.Header{"Authorization": {value}}}
 	user, password, ok := basic.BasicAuth()
-	return ok && c.p.Credentials(user, password)
+	return ok && p.Credentials(user, password)
 }
 
 // challenge asks for credentials, which is not logged. It says whether the

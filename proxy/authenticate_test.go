@@ -140,13 +140,26 @@ func TestThePageIsNotAskedForProxyCredentials(t *testing.T) {
 	if got := b.head(); !strings.HasPrefix(got, "HTTP/1.1 200 ") {
 		t.Fatalf("%q", got)
 	}
-	// Sent astray, the credentials for it are not logged.
-	stray := w.browser()
-	stray.send("GET / HTTP/1.1\r\nHost: elsewhere.test\r\n" + strings.TrimPrefix(basic("ali:"+secret), "Proxy-") + "\r\n")
-	if got := stray.head(); !strings.HasPrefix(got, "HTTP/1.1 421 ") {
-		t.Fatalf("%q", got)
+	// Sent astray, the credentials for it are not logged, and a mistyped password
+	// neither where it can only have been for it.
+	addr := w.origin(answers(ok))
+	right, wrong := basic("ali:"+secret), basic("ali:"+secret+"x")
+	for _, c := range []struct{ head, credentials, status string }{
+		{"GET / HTTP/1.1\r\nHost: elsewhere.test\r\n", right, "421"},
+		{"GET / HTTP/1.1\r\nHost: elsewhere.test\r\n", wrong, "421"},
+		{"GET / HTTP/1.1\r\nHost: else<where\r\n", right, "400"},
+		{"GET / HTTP/1.1\r\nHost: else<where\r\n", wrong, "400"},
+		{"GET / HTTP/1.1\r\nHost: " + w.addr + "\r\n", wrong + "Bad Field: x\r\n", "400"},
+		{"GET http://" + w.addr + "/ HTTP/1.1\r\nHost: " + w.addr + "\r\n" + right, right, "403"},
+		{"GET http://" + addr + "/ HTTP/1.1\r\nHost: " + addr + "\r\n" + right, right, "200"},
+	} {
+		stray := w.browser()
+		stray.send(c.head + strings.TrimPrefix(c.credentials, "Proxy-") + "\r\n")
+		if got := stray.head(); !strings.HasPrefix(got, "HTTP/1.1 "+c.status+" ") {
+			t.Errorf("%q: %q", c.head, got)
+		}
 	}
-	w.waitFor(1)
+	w.waitFor(7)
 	nothingOf(t, w, secret)
 }
 
@@ -158,7 +171,7 @@ func nothingOf(t *testing.T, w *world, secret string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, form := range []string{secret, base64.StdEncoding.EncodeToString([]byte("ali:" + secret))} {
+	for _, form := range []string{secret, base64.StdEncoding.EncodeToString([]byte("ali:" + secret)), base64.StdEncoding.EncodeToString([]byte("ali:" + secret + "x"))} {
 		if strings.Contains(string(raw), form) {
 			t.Errorf("the log holds %q", form)
 		}

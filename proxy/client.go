@@ -11,6 +11,8 @@ import (
 	"net/netip"
 	"os"
 	"runtime/debug"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -230,6 +232,9 @@ func (c *client) blame() *origin {
 	}
 	if host, err := canonical(c.target.Host); err == nil && host != "" && c.target.Scheme != "" {
 		return &origin{scheme: c.target.Scheme, host: host, port: c.target.Port, via: c.p.way(netlog.ViaPlain)}
+	}
+	if c.p.Credentials != nil { // which may have been meant for our page
+		c.req.Fields = slices.DeleteFunc(c.req.Fields, func(f wire.Field) bool { return strings.EqualFold(string(f.Name), "authorization") })
 	}
 	o := &origin{scheme: "http", port: 80, host: "invalid", via: c.p.way(netlog.ViaPlain)}
 	if addr, err := netip.ParseAddrPort(c.tcp.LocalAddr().String()); err == nil {

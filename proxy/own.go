@@ -7,7 +7,6 @@ import (
 	"net/netip"
 	"net/url"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/agentenv/netlog/netlog"
@@ -25,9 +24,6 @@ func (c *client) handleOwn(at time.Time) bool {
 	if !c.isForUs() {
 		o := c.blame()
 		host, _ := c.req.Fields.Get("host")
-		if c.p.Credentials != nil { // which may have been meant for our page
-			c.req.Fields = slices.DeleteFunc(c.req.Fields, func(f wire.Field) bool { return strings.EqualFold(string(f.Name), "authorization") })
-		}
 		ex := c.newExchange(o, at)
 		return c.turnDown(ex, misdirected(string(host), o.authority()))
 	}

@@ -62,11 +62,19 @@ func (p *Proxy) requestHeaders(fields []wire.Field) []netlog.Header {
 	hs := p.headers(fields)
 	kept := hs[:0]
 	for _, h := range hs {
-		if !strings.EqualFold(h.Name, "Proxy-Authorization") && (p.Withhold == nil || !p.Withhold(h.Name, h.Value)) {
+		if !p.withholds(h.Name, h.Value) {
 			kept = append(kept, h)
 		}
 	}
 	return kept
+}
+
+// withholds tells the fields that are never logged: credentials for the proxy, also
+// those that were given to its page, and what Config.Withhold names.
+func (p *Proxy) withholds(name, value string) bool {
+	return strings.EqualFold(name, "Proxy-Authorization") ||
+		strings.EqualFold(name, "Authorization") && p.Credentials != nil && p.takes(value) ||
+		p.Withhold != nil && p.Withhold(name, value)
 }
 
 // request is what the log has of a request's head.

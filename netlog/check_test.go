@@ -358,7 +358,8 @@ func TestCheckLongLine(t *testing.T) {
 	if len(faults) != 1 || faults[0].Rule != RuleLine || stats.Lines != 3 || stats.Unreadable != 1 {
 		t.Errorf("%+v %+v", stats, faults)
 	}
-	if n := after.TotalAlloc - before.TotalAlloc; n > size*4/3+16<<20 {
+	// The race detector has append make what is to be appended.
+	if n := after.TotalAlloc - before.TotalAlloc; n > size*4/3+16<<20 && !raceEnabled {
 		t.Errorf("%d bytes were allocated", n)
 	}
 }

@@ -1,0 +1,5 @@
+//go:build !race
+
+package netlog
+
+const raceEnabled = false

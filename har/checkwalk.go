@@ -31,9 +31,13 @@ func (c *checker) object(required []string, member func(name string) bool) value
 // members reads an object, which is there.
 func (c *checker) members(required []string, member func(name string) bool) {
 	from := len(c.names)
+	var met uint32 // of required, bit by bit
 	begin := value{kind: kindObject, offset: c.json.offset()}
 	c.json.object(func(name string) {
 		c.enter(pathStep{name, -1})
+		if i := slices.Index(required, name); i >= 0 {
+			met |= 1 << i
+		}
 		if slices.Contains(c.names[from:], name) {
 			c.fault(RuleJSON, "", value{kind: kindString, offset: c.json.offset()}, "is there twice: most programs take the last, some the first")
 		} else if len(c.names)-from < maxNames {
@@ -44,13 +48,12 @@ func (c *checker) members(required []string, member func(name string) bool) {
 		}
 		c.leave()
 	})
-	names := c.names[from:]
 	c.names = c.names[:from]
-	if c.json.err != nil || len(names) == maxNames {
+	if c.json.err != nil {
 		return
 	}
-	for _, name := range required {
-		if !slices.Contains(names, name) {
+	for i, name := range required {
+		if met&(1<<i) == 0 {
 			c.fault(RuleSchema, name, begin, "is missing")
 		}
 	}

@@ -48,6 +48,7 @@ func schemaCases() []Case {
 		{Name: "version is a number", Old: `"version": "1.2"`, New: `"version": 1.2`, Faults: "log.version har-validator"},
 		{Name: "no creator", Old: `"creator": {"name": "Recorder", "version": "1"},`, Faults: "log.creator har-validator,log.creator devtools"},
 		{Name: "creator without a version", Old: `"creator": {"name": "Recorder", "version": "1"},`, New: `"creator": {"name": "Recorder"},`, Faults: "log.creator.version har-validator"},
+		{Name: "creator without a version among many members", Old: `"creator": {"name": "Recorder", "version": "1"},`, New: `"creator": {"name": "Recorder"` + many(100) + `},`, Faults: "log.creator.version har-validator"},
 		{Name: "browser without a name", Old: `"name": "Browser", `, Faults: "log.browser.name har-validator"},
 		{Name: "browser is a string", Old: `{"name": "Browser", "version": "2"}`, New: `"Browser"`, Faults: "log.browser har-validator,log.browser devtools"},
 		{Name: "pages is null", Old: `"pages": [{"startedDateTime": "2026-01-02T03:04:05.000Z", "id": "page_1", "title": "Shop", "pageTimings": {"onContentLoad": 12.5, "onLoad": -1}}]`, New: `"pages": null`,

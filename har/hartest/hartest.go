@@ -51,3 +51,12 @@ func indexOf(text string) int {
 func indexAfter(text string) int { return indexOf(text) + len(text) }
 
 func deep(n int) string { return strings.Repeat("[", n) + strings.Repeat("]", n) }
+
+// many are n members that follow others.
+func many(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, `, "_%d": %d`, i, i)
+	}
+	return b.String()
+}

@@ -217,7 +217,7 @@ func (c *client) refuseHead(err error) {
 		c.target = wire.Target{}
 	}
 	if c.target.Form == wire.AuthorityForm && c.origin == nil && c.direct == "" {
-		c.denyTunnel(c.newTunnel(hostPort(c.target.Host, c.target.Port), c.p.way(netlog.ViaTunnel), c.p.now()), f)
+		c.denyTunnel(c.newTunnel(Target{Host: c.target.Host, Port: c.target.Port, Scheme: "https"}, c.p.way(netlog.ViaTunnel), c.p.now()), f)
 		return
 	}
 	ex := c.newExchange(c.blame(), c.p.now())

@@ -16,7 +16,7 @@ const established = "HTTP/1.1 200 Connection established\r\n\r\n"
 func (c *client) connect(t wire.Target, at time.Time) {
 	target := Target{Host: t.Host, Port: t.Port, Scheme: "https"}
 	deny := func(f *failure) {
-		c.denyTunnel(c.newTunnel(hostPort(t.Host, t.Port), c.p.way(netlog.ViaTunnel), at), f)
+		c.denyTunnel(c.newTunnel(target, c.p.way(netlog.ViaTunnel), at), f)
 	}
 	switch {
 	case isOwnName(t):
@@ -33,7 +33,7 @@ func (c *client) connect(t wire.Target, at time.Time) {
 		deny(forbidden(d))
 		return
 	case d.Action == TunnelThrough, c.p.Leaf == nil, c.p.StandIn:
-		tunnel := c.newTunnel(hostPort(t.Host, t.Port), c.p.way(netlog.ViaTunnel), at)
+		tunnel := c.newTunnel(target, c.p.way(netlog.ViaTunnel), at)
 		if d.Action == TunnelThrough {
 			tunnel.seen.Reason = d.Reason
 		}
@@ -207,7 +207,7 @@ func (c *client) afterConnect(target Target, d Decision, at time.Time) {
 	if err != nil {
 		// A browser that goes away here had the connection only in store.
 		if isTimeout(err) {
-			t := c.newTunnel(hostPort(target.Host, target.Port), netlog.ViaMITM, at)
+			t := c.newTunnel(target, netlog.ViaMITM, at)
 			t.finish(failed(netlog.PhaseClientTLS, netlog.CodeTimeout, "the browser sent nothing after its CONNECT"))
 		}
 		c.cancel(errClientGone)
@@ -220,7 +220,7 @@ func (c *client) afterConnect(target Target, d Decision, at time.Time) {
 	case speaksHTTP:
 		c.plainInside(target, e)
 	default:
-		c.lateTunnel(c.newTunnel(hostPort(target.Host, target.Port), netlog.ViaTunnel, at), e)
+		c.lateTunnel(c.newTunnel(target, netlog.ViaTunnel, at), e)
 	}
 }
 

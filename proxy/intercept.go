@@ -51,7 +51,7 @@ func browserTLS(leaf func(string) (*tls.Certificate, error), keys io.Writer) *tl
 func (c *client) intercept(target Target, d Decision, e *early, at time.Time) {
 	offered, err := c.clientHello()
 	pair := func(via netlog.Via) *tunnel {
-		t := c.newTunnel(hostPort(target.Host, target.Port), via, at)
+		t := c.newTunnel(target, via, at)
 		t.saw(offered)
 		return t
 	}

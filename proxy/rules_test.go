@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agentenv/netlog/proxy/hello"
 	"github.com/agentenv/netlog/proxy/wire"
 )
 
@@ -131,6 +132,78 @@ func TestRulesHoldForEverySpelling(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A denied name is not reached through a tunnel to an address or to another name
+// either, as far as its ClientHello tells, in whatever pieces that comes.
+func TestADeniedNameInATunnel(t *testing.T) {
+	for name, c := range map[string]struct {
+		standIn bool
+		connect string // the CONNECT's host; "": the server's address
+		sni     string
+		want    string // of the entry
+		session bool
+	}{
+		"an address":               {false, "", "denied.test", "tunnel tunnel ADDR refused policy 0", false},
+		"an address, the stand-in": {true, "", "denied.test", "tunnel stand-in ADDR refused policy 0", false},
+		"another name":             {false, "site.test", "Denied.TEST", "tunnel tunnel site.test:PORT refused policy 0", false},
+		"one that is not denied":   {true, "", "site.test", "tunnel stand-in ADDR", true},
+		"itself":                   {false, "site.test", "site.test", "tunnel tunnel site.test:PORT", true},
+		"another that is let be":   {false, "site.test", "other.test", "tunnel tunnel site.test:PORT", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, func(config *Config) {
+				atHome(config)
+				deny := &Rules{Deny: rules(t, "denied.test"), Tunnel: rules(t, "0.0.0.0/0", "*.test", "site.test")}
+				config.Policy, config.StandIn = deny.Decide, c.standIn
+			})
+			addr := w.origin(func(p *party) {
+				if s, _ := p.rest(); len(s) > 0 && !c.session && hasHello(s) {
+					t.Errorf("the server got the ClientHello")
+				}
+			})
+			if c.session {
+				addr = w.origin(answers(ok), c.sni)
+			}
+			_, port, _ := net.SplitHostPort(addr)
+			to := addr
+			if c.connect != "" {
+				to = c.connect + ":" + port
+			}
+			b := w.connect(to)
+			session := tls.Client(&inPieces{b.Conn}, &tls.Config{ServerName: c.sni, RootCAs: w.ca.pool})
+			err := session.Handshake()
+			if (err == nil) != c.session || err != nil && !strings.Contains(err.Error(), "unrecognized name") {
+				t.Errorf("handshake: %v", err)
+			}
+			b.Close()
+			w.waitFor(1)
+			p := w.pairs()[0]
+			if got := strings.NewReplacer("ADDR", addr, "PORT", port).Replace(c.want); p.String() != got {
+				t.Errorf("entry %v, want %v", p, got)
+			}
+			if p.end.Tunnel.SNI != c.sni {
+				t.Errorf("tunnel: %+v", p.end.Tunnel)
+			}
+		})
+	}
+}
+
+func hasHello(s string) bool {
+	_, err := hello.Client([]byte(s))
+	return err == nil
+}
+
+// An inPieces writes a few bytes at a time.
+type inPieces struct{ net.Conn }
+
+func (c *inPieces) Write(p []byte) (n int, err error) {
+	for n < len(p) && err == nil {
+		var m int
+		m, err = c.Conn.Write(p[n:min(n+100, len(p))])
+		n += m
+	}
+	return n, err
 }
 
 func FuzzHostRule(f *testing.F) {

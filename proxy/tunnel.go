@@ -23,6 +23,7 @@ type tunnel struct {
 	c              *client
 	sent, received atomic.Int64
 	seen           netlog.Tunnel // what the hellos said; each direction its own fields
+	to             Target        // what it was asked for
 	server         netlog.Server
 	marks          marks
 
@@ -33,12 +34,12 @@ type tunnel struct {
 
 // newTunnel is the tunnel of a CONNECT that was read at the given time. Its open
 // line is on its way.
-func (c *client) newTunnel(target string, via netlog.Via, at time.Time) *tunnel {
-	t := &tunnel{c: c, live: newLive(c.p.Timeouts.TunnelIdle)}
+func (c *client) newTunnel(to Target, via netlog.Via, at time.Time) *tunnel {
+	t := &tunnel{c: c, to: to, live: newLive(c.p.Timeouts.TunnelIdle)}
 	t.p = c.p
 	t.open = netlog.Open{
 		Time: at, Kind: netlog.KindTunnel, Via: via,
-		Client: c.addr, Connection: c.number, Target: target,
+		Client: c.addr, Connection: c.number, Target: hostPort(to.Host, to.Port),
 	}
 	t.begin()
 	return t
@@ -81,7 +82,7 @@ func (c *client) tunnelTo(t *tunnel, d *dialled) {
 
 // direction takes bytes from src to dst until src ends, and passes that on: an
 // end as an end, a reset as a reset.
-func (t *tunnel) direction(dst, src *peeked, count *atomic.Int64, look func([]byte) bool) error {
+func (t *tunnel) direction(dst, src *peeked, count *atomic.Int64, look func([]byte) (more bool, err error)) error {
 	err := t.copy(dst, src, count, look)
 	if err == nil {
 		closeWrite(dst)
@@ -111,7 +112,7 @@ func (t *tunnel) broke(err error, dst, src *peeked) {
 	}
 }
 
-func (t *tunnel) copy(dst, src *peeked, count *atomic.Int64, look func([]byte) bool) error {
+func (t *tunnel) copy(dst, src *peeked, count *atomic.Int64, look func([]byte) (more bool, err error)) error {
 	buf := make([]byte, 16<<10)
 	var begun []byte
 	for looking := true; looking || len(src.ahead) > 0; {
@@ -119,15 +120,19 @@ func (t *tunnel) copy(dst, src *peeked, count *atomic.Int64, look func([]byte) b
 		if err != nil {
 			return ended(err)
 		}
+		if looking {
+			begun = append(begun, buf[:n]...)
+			more, err := look(begun)
+			if err != nil {
+				return err
+			}
+			looking = more && len(begun) < helloLimit
+		}
 		if _, err := dst.Conn.Write(buf[:n]); err != nil {
 			return errWrite{err}
 		}
 		count.Add(int64(n))
 		t.touch()
-		if looking {
-			begun = append(begun, buf[:n]...)
-			looking = len(begun) < helloLimit && look(begun)
-		}
 	}
 	for {
 		if !t.await(src.SetReadDeadline) {
@@ -171,14 +176,38 @@ func ended(err error) error {
 	return err
 }
 
-// lookAtClient looks for a ClientHello; false when there is nothing more to see.
-func (t *tunnel) lookAtClient(begun []byte) bool {
+// lookAtClient looks for a ClientHello; more is false when there is nothing more to
+// see, the error is why it must not go up.
+func (t *tunnel) lookAtClient(begun []byte) (more bool, err error) {
 	h, err := hello.Client(begun)
 	if err != nil {
-		return errors.Is(err, hello.ErrShort)
+		return errors.Is(err, hello.ErrShort), nil
 	}
 	t.saw(h)
-	return false
+	if f := t.c.forbids(t.to, h.ServerName); f != nil {
+		t.c.tcp.Write(unrecognizedName)
+		return false, f
+	}
+	return false, nil
+}
+
+// forbids tells why a name in a ClientHello is one that must not be reached, be it
+// by way of an address or of another name. Of what else is tunnelled nothing is known.
+func (c *client) forbids(to Target, sni string) *failure {
+	if sni == "" {
+		return nil
+	}
+	name, err := canonicalName(sni)
+	if err != nil || name == to.Host {
+		return nil
+	}
+	to.Host = name
+	d := c.p.decide(to)
+	if d.Action != Refuse {
+		return nil
+	}
+	f := forbidden(d)
+	return refusalClosed(f.refused.Code, f.Reason)
 }
 
 func (t *tunnel) saw(h hello.ClientHello) {
@@ -186,13 +215,13 @@ func (t *tunnel) saw(h hello.ClientHello) {
 }
 
 // lookAtServer looks for a ServerHello.
-func (t *tunnel) lookAtServer(begun []byte) bool {
+func (t *tunnel) lookAtServer(begun []byte) (more bool, _ error) {
 	version, err := hello.Server(begun)
 	if err != nil {
-		return errors.Is(err, hello.ErrShort)
+		return errors.Is(err, hello.ErrShort), nil
 	}
 	t.seen.TLSVersion = version
-	return false
+	return false, nil
 }
 
 // failure is what broke the tunnel; nil when it came to an end, which for a
@@ -201,7 +230,10 @@ func (t *tunnel) failure(up, down error) *failure {
 	if t.c.ctx.Err() != nil {
 		return t.c.fail(netlog.PhaseReceive, net.ErrClosed)
 	}
+	var f *failure
 	switch {
+	case errors.As(up, &f):
+		return f
 	case errors.Is(up, errSilence), errors.Is(down, errSilence):
 		if t.half.Load() {
 			return nil

@@ -85,7 +85,7 @@ func (u *upstream) again(ex *exchange) bool {
 	ex.head = nil // once only
 	ex.marks = marks{dialling: ex.p.now()}
 	fresh, err := u.c.establish(ex.ctx, ex.origin, nil, httpOnly)
-	ex.dialledBy(fresh)
+	ex.dialledBy(fresh.dialled)
 	if err != nil {
 		var f *failure
 		errors.As(err, &f)

@@ -166,12 +166,12 @@ func (c *client) connectUp(o *origin, e *early, offered []string) {
 	if slices.Contains(offered, "http/1.1") {
 		alpn = httpOnly
 	}
-	u, err := c.establish(c.ctx, o, tcp, alpn)
+	l, err := c.establish(c.ctx, o, tcp, alpn)
 	if err != nil {
-		c.forbid, c.forbidAt = c.fail(netlog.PhaseServerTLS, err), u.dialled.address
+		c.forbid, c.forbidAt = c.fail(netlog.PhaseServerTLS, err), l.dialled.address
 		return
 	}
-	c.keep(u)
+	c.keep(newUpstream(l))
 }
 
 // handshake makes the session with the browser.

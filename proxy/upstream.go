@@ -3,14 +3,11 @@ package proxy
 import (
 	"bufio"
 	"context"
-	"errors"
-	"net"
 	"net/http"
 	"slices"
 	"sync"
 	"time"
 
-	"github.com/agentenv/netlog/netlog"
 	"github.com/agentenv/netlog/proxy/wire"
 )
 
@@ -18,72 +15,24 @@ import (
 // curl sends http:// for many hosts over one.
 const maxUpstreams = 8
 
-// An upstream is a connection to a server on behalf of one browser connection.
-// The goroutine that reads the browser writes to it; one of its own, run, reads
-// it and owns the exchange that it has taken.
+// An upstream is a connection to a server that speaks HTTP/1. The goroutine that
+// reads the browser writes to it; one of its own, run, reads it and owns the
+// exchange that it has taken.
 type upstream struct {
-	c      *client
-	origin origin // that it was made for
+	link
 
-	conn    net.Conn // TCP, or the TLS session over it
-	br      *bufio.Reader
-	dialled *dialled
-	number  int64
-	tls     *netlog.TLS
-	used    bool // an exchange has ended on it
-	answer  wire.Answer
-	reset   bool // the server reset the connection
-	unwatch func() bool
-	unbind  func() bool // of the exchange's work; nil: it is the browser connection's
+	br     *bufio.Reader
+	answer wire.Answer
+	reset  bool        // the server reset the connection
+	unbind func() bool // of the exchange's work; nil: it is the browser connection's
 
 	mu   sync.Mutex
 	ex   *exchange // that it is busy with; nil: idle
 	dead bool
 }
 
-// establish makes a connection for o, on tcp when that is not nil, and speaks
-// TLS over it, offering alpn.
-func (c *client) establish(ctx context.Context, o *origin, tcp *dialled, alpn []string) (*upstream, error) {
-	if tcp == nil {
-		var err error
-		if tcp, err = c.dial(ctx, o.hop()); err != nil {
-			return &upstream{dialled: tcp}, c.p.failure(ctx, netlog.PhaseConnect, err)
-		}
-	}
-	u := &upstream{c: c, origin: *o, dialled: tcp, conn: tcp.conn, number: c.p.servers.Add(1)}
-	u.unwatch = context.AfterFunc(c.ctx, func() { tcp.conn.Conn.Close() })
-	if o.tls {
-		if err := u.secure(ctx, alpn); err != nil {
-			u.unwatch()
-			tcp.conn.Close()
-			return u, c.p.failure(ctx, netlog.PhaseServerTLS, err)
-		}
-	}
-	u.br = bufio.NewReaderSize(u.conn, serverBuffer)
-	return u, nil
-}
-
-// secure does the TLS handshake with the server.
-func (u *upstream) secure(ctx context.Context, alpn []string) error {
-	o := &u.origin
-	u.dialled.securing = true
-	session, unverified, err := u.c.p.speakTLS(ctx, u.conn, Target{Host: o.verify, Port: o.dialPort, Scheme: "https"}, alpn)
-	if err != nil {
-		return err
-	}
-	u.dialled.secured = u.c.p.now()
-	u.conn = session
-	sni := o.verify
-	if isAddress(sni) {
-		sni = "" // an address is never sent as one (RFC 6066 §3)
-	}
-	u.tls = serverLeg(session.ConnectionState(), sni, unverified)
-	return nil
-}
-
-// server is what the log says of the connection in an exchange on it.
-func (u *upstream) server() netlog.Server {
-	return netlog.Server{Address: u.dialled.address, Connection: u.number, Reused: u.used, TLS: u.tls}
+func newUpstream(l *link) *upstream {
+	return &upstream{link: *l, br: bufio.NewReaderSize(l.conn, serverBuffer)}
 }
 
 // upstreamFor gives ex a connection, which takes it over: an idle one, or a new
@@ -92,10 +41,11 @@ func (c *client) upstreamFor(ex *exchange, head []byte) (*upstream, *failure) {
 	if u := c.idleFor(ex, head); u != nil {
 		return u, nil
 	}
-	u, f := c.dialFor(ex)
+	l, f := c.dialFor(ex, httpOnly)
 	if f != nil {
 		return nil, f
 	}
+	u := newUpstream(l)
 	u.begin(ex, head)
 	c.keep(u)
 	return u, nil
@@ -141,44 +91,6 @@ func (c *client) crowded() bool {
 	return len(c.ups) > maxUpstreams
 }
 
-// dialFor makes a new connection for ex, while a browser that goes away is
-// noticed: none of its bytes is waited for otherwise.
-func (c *client) dialFor(ex *exchange) (*upstream, *failure) {
-	ex.marks.dialling = c.p.now()
-	if c.conn == net.Conn(c.tcp) { // else the look would take bytes from the session
-		watch := c.watch()
-		defer watch.stop()
-	}
-	var tcp *dialled
-	if e := c.first; e != nil {
-		c.first = nil
-		var err error
-		if tcp, err = e.settleFor(ex.origin); err != nil {
-			ex.dialledBy(&upstream{dialled: tcp})
-			ex.server.Address = tcp.address
-			return nil, ex.fail(netlog.PhaseConnect, err)
-		}
-	}
-	u, err := c.establish(ex.ctx, ex.origin, tcp, httpOnly)
-	ex.dialledBy(u)
-	if err != nil {
-		var f *failure
-		errors.As(err, &f)
-		ex.server = netlog.Server{Address: u.dialled.address}
-		return nil, f
-	}
-	return u, nil
-}
-
-// httpOnly is what is offered to servers where no browser offered anything.
-var httpOnly = []string{"http/1.1"}
-
-// dialledBy notes when the steps of making u were over.
-func (ex *exchange) dialledBy(u *upstream) {
-	d := u.dialled
-	ex.marks.lookup, ex.marks.resolved, ex.marks.connected, ex.marks.securing = d.lookup, d.resolved, d.connected, d.securing
-}
-
 // begin takes ex over; false when the connection is dead or busy. It must be called
 // before anything of ex is sent.
 func (u *upstream) begin(ex *exchange, head []byte) bool {
@@ -203,12 +115,11 @@ func (u *upstream) begin(ex *exchange, head []byte) bool {
 }
 
 // replace makes u the connection that fresh is.
-func (u *upstream) replace(fresh *upstream) {
+func (u *upstream) replace(fresh *link) {
 	u.unwatch()
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.conn, u.br, u.dialled, u.number, u.tls = fresh.conn, fresh.br, fresh.dialled, fresh.number, fresh.tls
-	u.unwatch, u.used = fresh.unwatch, false
+	u.link, u.br = *fresh, bufio.NewReaderSize(fresh.conn, serverBuffer)
 	if u.unbind != nil {
 		u.unbind()
 		u.bind(u.ex)

@@ -50,6 +50,7 @@ type Conn struct {
 	writer    sync.Cond // there is something in out, or an end to come
 	writing   bool      // out may be written: our first frame is in it
 	closing   bool      // nothing more comes into out
+	renewed   time.Time // the time limit of writing
 	encoder   *hpack.Encoder
 	block     bytes.Buffer // what the encoder writes
 	credit    int64        // the window that the peer gives us
@@ -162,6 +163,7 @@ func (c *Conn) Serve() error {
 	written := make(chan struct{})
 	go func() {
 		defer close(written)
+		defer c.recovered()
 		c.write()
 	}()
 	c.mu.Lock()
@@ -181,6 +183,17 @@ func (c *Conn) Serve() error {
 		c.idle.Stop()
 	}
 	return c.err
+}
+
+// recovered keeps a fault of our own to the connection.
+func (c *Conn) recovered() {
+	if c.cfg.Fault == nil {
+		return
+	}
+	if fault := recover(); fault != nil {
+		c.cfg.Fault(fault)
+		c.Close(net.ErrClosed)
+	}
 }
 
 // end ends the connection with err, unless it has ended already.

@@ -47,6 +47,9 @@ type Config struct {
 	// goroutine; nil: nobody is.
 	Settings func(Settings)
 
+	// Fault is told of a panic of the goroutine that writes; nil: it goes on.
+	Fault func(fault any)
+
 	// StreamWindow is how much of one body the peer may send ahead of what has gone
 	// on, Window of all together; bytes, at least 65,535, which is what 0 stands for.
 	StreamWindow, Window int

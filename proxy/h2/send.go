@@ -262,42 +262,45 @@ func appendData(out []byte, id uint32, p []byte, end bool) []byte {
 
 // write sends what is in out until the connection ends, and says so then.
 func (c *Conn) write() {
-	var spare []byte
-	var renewed time.Time
-	c.mu.Lock()
+	var out []byte
 	for {
-		for !c.closing && (len(c.out) == 0 || !c.writing) {
-			if len(c.streams) == 0 && len(c.out) == 0 { // it may rest for long
-				c.cfg.Buffers.putOut(spare)
-				c.cfg.Buffers.putOut(c.out)
-				spare, c.out = nil, nil
-			}
-			c.writer.Wait()
-		}
-		if len(c.out) == 0 || !c.writing {
+		var ok bool
+		if out, ok = c.take(out); !ok {
 			break
 		}
-		out := c.out
-		c.out = spare[:0]
-		c.pump()
-		if now := time.Now(); c.cfg.Write > 0 && c.err == nil && now.Sub(renewed) > c.cfg.Write/16 {
-			renewed = now
-			c.nc.SetWriteDeadline(now.Add(c.cfg.Write))
-		}
-		c.mu.Unlock()
-		_, err := c.nc.Write(out)
-		spare = out[:0]
-		c.mu.Lock()
-		if err != nil {
-			c.mu.Unlock()
+		if _, err := c.nc.Write(out); err != nil {
 			c.end(err)
 			c.nc.Close()
 			return
 		}
 	}
-	c.mu.Unlock()
 	c.nc.SetReadDeadline(time.Now().Add(lingerTime))
 	if half, ok := c.nc.(interface{ CloseWrite() error }); ok {
 		half.CloseWrite()
 	}
+}
+
+// take waits for something to write, and puts the buffer that was written in its
+// place; false when there is nothing more to come.
+func (c *Conn) take(written []byte) (out []byte, ok bool) {
+	c.mu.Lock()
+	defer c.unlock()
+	for !c.closing && (len(c.out) == 0 || !c.writing) {
+		if len(c.streams) == 0 && len(c.out) == 0 { // it may rest for long
+			c.cfg.Buffers.putOut(written)
+			c.cfg.Buffers.putOut(c.out)
+			written, c.out = nil, nil
+		}
+		c.writer.Wait()
+	}
+	if len(c.out) == 0 || !c.writing {
+		return nil, false
+	}
+	out, c.out = c.out, written[:0]
+	c.pump()
+	if now := time.Now(); c.cfg.Write > 0 && c.err == nil && now.Sub(c.renewed) > c.cfg.Write/16 {
+		c.renewed = now
+		c.nc.SetWriteDeadline(now.Add(c.cfg.Write))
+	}
+	return out, true
 }

@@ -180,6 +180,7 @@ func (e *Entry) server(p process, end *netlog.End) {
 	if s.Connection > 0 {
 		e.ConnectionID = strconv.FormatInt(p.first, 10) + "-" + strconv.FormatInt(s.Connection, 10)
 	}
+	e.StreamID = s.Stream
 	if t := s.TLS; t != nil {
 		e.SecurityDetails = &SecurityDetails{
 			Protocol: t.Version, SubjectName: commonName(t.Subject), Issuer: commonName(t.Issuer),

@@ -69,6 +69,7 @@ type Entry struct {
 	ResourceType    string           `json:"_resourceType,omitempty"`
 	Initiator       *Initiator       `json:"_initiator,omitempty"`
 	ConnectionID    string           `json:"_connectionId,omitempty"`
+	StreamID        int64            `json:"_streamId,omitempty"` // on that connection, in HTTP/2
 	ServerPort      int64            `json:"_serverPort,omitempty"`
 	SecurityDetails *SecurityDetails `json:"_securityDetails,omitempty"`
 	ClientTLS       *ClientTLS       `json:"_clientTLS,omitempty"`

@@ -28,6 +28,7 @@ func (e *encoder) entry(v *Entry) {
 			})
 		}
 		e.stringIf("_connectionId", v.ConnectionID)
+		e.intIf("_streamId", v.StreamID)
 		e.intIf("_serverPort", v.ServerPort)
 		e.securityDetails(v.SecurityDetails)
 		e.clientTLS(v.ClientTLS)

@@ -105,6 +105,8 @@ func (p *parser) open(o *Open) func([]byte) {
 			o.Client = p.string()
 		case "connection":
 			o.Connection = p.int()
+		case "stream":
+			o.Stream = p.int()
 		case "target":
 			o.Target = p.string()
 		case "request":

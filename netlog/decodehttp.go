@@ -170,6 +170,8 @@ func (p *parser) server() *Server {
 			s.Address = p.string()
 		case "connection":
 			s.Connection = p.int()
+		case "stream":
+			s.Stream = p.int()
 		case "reused":
 			s.Reused = p.bool()
 		case "dialled":

@@ -183,6 +183,7 @@ func (e *encoder) open(o *Open) {
 	e.stringIf(`"site":`, o.Site)
 	e.string(`"client":`, o.Client)
 	e.intIf(`"connection":`, o.Connection)
+	e.intIf(`"stream":`, o.Stream)
 	e.stringIf(`"target":`, o.Target)
 	e.request(o.Request)
 }

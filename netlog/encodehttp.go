@@ -155,6 +155,7 @@ func (e *encoder) server(s *Server) {
 	e.object(`"server":`)
 	e.stringIf(`"address":`, s.Address)
 	e.intIf(`"connection":`, s.Connection)
+	e.intIf(`"stream":`, s.Stream)
 	e.bool(`"reused":`, s.Reused)
 	if d := s.Dialled; d != nil {
 		e.object(`"dialled":`)

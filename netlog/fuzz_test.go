@@ -205,14 +205,14 @@ func (p *pieces) lines() []*Line {
 	}
 	return []*Line{
 		{Head: head(EventStart), Start: &Start{Format: int(p.int()), Program: p.string(), Version: p.string(), Mode: p.string(), Limits: Limits{p.int(), p.int(), p.string()}, Open: []int64{p.int()}}},
-		{Head: head(EventOpen), Open: &Open{Kind: Kind(p.string()), Via: Via(p.string()), Site: p.string(), Client: p.string(), Connection: p.int(), Target: p.string(), Request: &Request{
+		{Head: head(EventOpen), Open: &Open{Kind: Kind(p.string()), Via: Via(p.string()), Site: p.string(), Client: p.string(), Connection: p.int(), Stream: p.int(), Target: p.string(), Request: &Request{
 			p.string(), p.string(), p.string(), p.string(), p.headers(), p.int(), p.headers(), p.headers(), p.body(),
 		}}},
 		{Head: head(EventAnswer), Answer: &Answer{Response: response()}},
 		{Head: head(EventMessage), Message: &Message{Dir: p.string(), Opcode: int(p.int()), Size: new(p.int()), Text: new(p.string()), Base64: []byte(p.string())}},
 		{Head: head(EventEnd), End: &End{
 			Request: &Request{Trailers: p.headers(), Body: p.body()}, Response: response(),
-			Server: &Server{p.string(), p.int(), p.int()%2 == 0, &Dialled{p.time(), p.int(), p.int(), p.int()}, p.tls()}, ClientTLS: p.tls(),
+			Server: &Server{p.string(), p.int(), p.int(), p.int()%2 == 0, &Dialled{p.time(), p.int(), p.int(), p.int()}, p.tls()}, ClientTLS: p.tls(),
 			Timings: Timings{p.int(), p.int(), p.int(), p.int(), p.int(), p.int(), p.int(), p.int()},
 			Tunnel:  &Tunnel{p.int(), p.int(), p.string(), p.strings(), p.strings(), p.string(), p.string()},
 			WebSocket: &WebSocket{Frames{p.int(), p.int(), p.int(), p.int()}, Frames{p.int(), p.int(), p.int(), p.int()},

@@ -30,7 +30,7 @@ func everyLine() []*Line {
 
 	return []*Line{
 		{Head: Head{1, EventStart, 0, at, 0}, Start: &Start{at, 1, "agentenv-netlog", "v1", 99, "proxy", Limits{10 << 20, 1 << 20, "text"}, nil}},
-		{Head: Head{2, EventOpen, 2, at, 3}, Open: &Open{at, KindExchange, ViaSite, "shop", "[::1]:50000", 4, "", &Request{
+		{Head: Head{2, EventOpen, 2, at, 3}, Open: &Open{at, KindExchange, ViaSite, "shop", "[::1]:50000", 4, 9, "", &Request{
 			"POST", "https://a.test/%FF?q=<é>", "/\xff", "HTTP/1.1", odd, 321, []Header{{":method", "POST"}}, []Header{{"X-Sum", "1"}},
 			&Body{7, digest, Bytes("\x00\x01\xff"), true, nil},
 		}}},
@@ -45,14 +45,14 @@ func everyLine() []*Line {
 			Request: &Request{Trailers: []Header{{"T", "1"}}, Body: &Body{}},
 			Response: &Response{200, "OK", "HTTP/1.1", odd, 5, []Header{{":status", "200"}}, []Informational{{103, odd}}, odd,
 				&Body{9, digest, Bytes("data: 1\n\n"), false, []Chunk{{0, 5}, {4, 900}}}, true},
-			Server:    &Server{"192.0.2.1:443", 3, false, &Dialled{at, 1, 20, 5}, &server},
+			Server:    &Server{"192.0.2.1:443", 3, 11, false, &Dialled{at, 1, 20, 5}, &server},
 			ClientTLS: session,
 			Timings:   Timings{1, 2, 20, 5, 3, 4, 10, 40},
 			WebSocket: &WebSocket{Frames{1, 2, 3, 4}, Frames{5, 6, 7, 8}, &Close{1000, "bye", "client"}, "chat", "permessage-deflate", new(int64(2))},
 			Changed:   []string{"strip_conditionals"},
 			Unparsed:  true,
 		}},
-		{Head: Head{7, EventOpen, 7, at, 0}, Open: &Open{at, KindTunnel, ViaTunnel, "", "127.0.0.1:1", 1, "b.test:443", nil}},
+		{Head: Head{7, EventOpen, 7, at, 0}, Open: &Open{at, KindTunnel, ViaTunnel, "", "127.0.0.1:1", 1, 0, "b.test:443", nil}},
 		{Head: Head{8, EventEnd, 7, at, 0}, End: &End{
 			Time:    at,
 			Server:  &Server{Address: "192.0.2.1:443", Dialled: &Dialled{at, Absent, 0, Absent}},
@@ -60,7 +60,7 @@ func everyLine() []*Line {
 			Tunnel:  &Tunnel{1, 2, "b.test", []string{"h2", ""}, []string{"TLS 1.3"}, "TLS 1.3", "b pins"},
 			Failed:  &Failed{PhaseConnect, CodeTimeout, "no answer"},
 		}},
-		{Head: Head{9, EventOpen, 9, at, 0}, Open: &Open{at, KindExchange, ViaPlain, "", "127.0.0.1:1", 0, "", &Request{Method: "GET", URL: "http://c/", Version: "HTTP/1.0"}}},
+		{Head: Head{9, EventOpen, 9, at, 0}, Open: &Open{at, KindExchange, ViaPlain, "", "127.0.0.1:1", 0, 0, "", &Request{Method: "GET", URL: "http://c/", Version: "HTTP/1.0"}}},
 		{Head: Head{10, EventEnd, 9, at, 0}, End: &End{Time: at, Timings: NoTimings(0), Refused: &Refused{RefusedPolicy, "no", 403}}},
 		{Head: Head{11, EventStart, 0, at, 0}, Start: &Start{at, 1, "p", "v", 1, "record", Limits{}, []int64{2, 7}}},
 	}

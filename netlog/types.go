@@ -70,6 +70,7 @@ type Open struct {
 	Site       string    `json:"site,omitempty"`
 	Client     string    `json:"client"`               // the browser's address, ip:port
 	Connection int64     `json:"connection,omitempty"` // the browser connection's number, from 1 in each process
+	Stream     int64     `json:"stream,omitempty"`     // the request's stream on it, in HTTP/2
 	Target     string    `json:"target,omitempty"`     // a tunnel's host:port as the CONNECT named it
 	Request    *Request  `json:"request,omitempty"`    // nil for a tunnel
 }
@@ -82,7 +83,7 @@ type Request struct {
 	Target      string   `json:"target,omitempty"` // the exact request-target in a header value's form, when it is not the URL's path and query
 	Version     string   `json:"version,omitempty"`
 	Headers     []Header `json:"headers,omitempty"`
-	HeaderBytes int64    `json:"header_bytes,omitempty"` // the head's, from the request line to the blank line
+	HeaderBytes int64    `json:"header_bytes,omitempty"` // the head's, from the request line to the blank line; of HTTP/2's frames
 	Pseudo      []Header `json:"pseudo,omitempty"`       // HTTP/2's pseudo header fields
 	Trailers    []Header `json:"trailers,omitempty"`
 	Body        *Body    `json:"body,omitempty"` // nil: not known yet
@@ -187,6 +188,7 @@ type End struct {
 type Server struct {
 	Address    string   `json:"address,omitempty"`    // ip:port dialled
 	Connection int64    `json:"connection,omitempty"` // its number, from 1 in each process
+	Stream     int64    `json:"stream,omitempty"`     // the exchange's stream on it, in HTTP/2
 	Reused     bool     `json:"reused"`
 	Dialled    *Dialled `json:"dialled,omitempty"` // in the connection's first exchange only
 	TLS        *TLS     `json:"tls,omitempty"`

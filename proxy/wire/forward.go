@@ -1,6 +1,9 @@
 package wire
 
-import "bytes"
+import (
+	"bytes"
+	"iter"
+)
 
 // ForwardOptions says how a head is passed on. Zero: as it came, but for what
 // belongs to one hop.
@@ -60,13 +63,7 @@ func (a *Answer) AppendForward(dst []byte, o ForwardOptions) []byte {
 func appendForward(dst []byte, fields FieldList, o ForwardOptions, dropLength bool) []byte {
 	var length []byte
 	var options [maxConnection][]byte
-	n := 0
-	for option := range fields.Elements("connection") {
-		if n < len(options) {
-			options[n] = option
-			n++
-		}
-	}
+	n := connectionOptions(fields, &options)
 	for i := range fields {
 		f := &fields[i]
 		switch role(f.Name) {
@@ -106,6 +103,53 @@ func appendForward(dst []byte, fields FieldList, o ForwardOptions, dropLength bo
 		}
 	}
 	return dst
+}
+
+// EndToEnd yields the fields' names and values as they go to a next hop that does
+// not speak HTTP/1: by AppendForward's rules, but without a Transfer-Encoding too.
+func (a *Answer) EndToEnd() iter.Seq2[[]byte, []byte] {
+	return func(yield func(name, value []byte) bool) {
+		var options [maxConnection][]byte
+		n := connectionOptions(a.Fields, &options)
+		drop, _ := a.transferCoding()
+		for i := range a.Fields {
+			f := &a.Fields[i]
+			value := f.Value
+			switch role(f.Name) {
+			case contentLength:
+				if drop {
+					continue
+				}
+				value, drop = oneLength(value), true // Framing knows that all are equal
+			case framing:
+				if !equalFold(f.Name, "trailer") {
+					continue
+				}
+			case endToEnd, host:
+				if names(options[:n], f.Name) {
+					continue
+				}
+			default:
+				continue
+			}
+			if !yield(f.Name, value) {
+				return
+			}
+		}
+	}
+}
+
+// connectionOptions puts the elements of the Connection fields into options, and
+// says how many there are.
+func connectionOptions(fields FieldList, options *[maxConnection][]byte) int {
+	n := 0
+	for option := range fields.Elements("connection") {
+		if n < len(options) {
+			options[n] = option
+			n++
+		}
+	}
+	return n
 }
 
 type fieldRole int

@@ -102,3 +102,28 @@ func TestAnswerForward(t *testing.T) {
 		})
 	}
 }
+
+// What goes to a hop that is not HTTP/1 has nothing of HTTP/1's framing.
+func TestEndToEnd(t *testing.T) {
+	for _, c := range []struct{ head, want string }{
+		{"A: 1\r\nConnection: x-hop, close\r\nX-Hop: 1\r\nKeep-Alive: 5\r\nUpgrade: h2c\r\nTE: trailers\r\nProxy-Authenticate: Basic\r\nProxy-Connection: x\r\nTrailer: T\r\na: 2\r\n", "A=1 Trailer=T a=2"},
+		{"Content-Length: 5\r\nB: \r\nContent-Length: 5\r\n", "Content-Length=5 B="},
+		{"Content-Length: 5, 5\r\n", "Content-Length=5"},
+		{"Content-Length: 5\r\nTransfer-Encoding: gzip, chunked\r\n", ""},
+		{"Transfer-Encoding: identity\r\nContent-Length: 5\r\n", "Content-Length=5"},
+		{"Connection: content-length, trailer\r\nContent-Length: 5\r\nTrailer: T\r\nHost: h\r\n", "Content-Length=5 Trailer=T Host=h"},
+		{"X: a\r\n b\r\n", "X=a b"},
+	} {
+		var a Answer
+		if err := ReadAnswer(bufio.NewReader(strings.NewReader("HTTP/1.1 200 OK\r\n"+c.head+"\r\n")), &a, 1<<20); err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for name, value := range a.EndToEnd() {
+			got = append(got, string(name)+"="+string(value))
+		}
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("%q: %q, want %q", c.head, got, c.want)
+		}
+	}
+}

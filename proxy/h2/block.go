@@ -82,7 +82,7 @@ func (c *Conn) readBlock(f *http2.HeadersFrame) (*Head, error) {
 	}
 	for frames, size := 1, 0; ; frames++ {
 		size += len(piece)
-		if size > c.cfg.MaxHeaderList || frames > maxContinuations {
+		if size > 2*c.cfg.MaxHeaderList || frames > maxContinuations {
 			return nil, connError(http2.ErrCodeEnhanceYourCalm, "a header block without end")
 		}
 		if _, err := c.decoder.Write(piece); errors.Is(err, hpack.ErrStringLength) {
@@ -169,8 +169,8 @@ func (c *Conn) openOrEnd(id uint32, h *Head) (opened *Stream, err error) {
 		return nil, c.resetLocked(id, http2.ErrCodeProtocol, "a stream that depends on itself")
 	}
 	most := int(c.offer.MaxStreams)
-	if !c.writing {
-		most = unsettledStreams
+	if !c.heard { // what was begun meanwhile may be more
+		most = max(most, unsettledStreams)
 	}
 	if len(c.streams) >= most || c.active >= 2*most {
 		return nil, c.resetLocked(id, http2.ErrCodeRefusedStream, "more streams than were offered")

@@ -35,6 +35,7 @@ type Conn struct {
 	peer    Settings
 	settled bool // the peer's settings have come
 	offer   Offer
+	heard   bool // the browser has acknowledged an offer
 	streams map[uint32]*Stream
 	active  int    // streams that were given to Config.Stream and are not closed
 	lastID  uint32 // the highest of the peer's streams, in a server's Conn, or of our own
@@ -47,6 +48,7 @@ type Conn struct {
 
 	// Sending.
 	out       output    // encoded frames
+	answers   int       // frames in it that answer the peer's own
 	writer    sync.Cond // there is something in out, or an end to come
 	writing   bool      // out may be written: our first frame is in it
 	closing   bool      // nothing more comes into out

@@ -53,8 +53,8 @@ type Config struct {
 	// StreamWindow is how much of one body the peer may send ahead of what has gone
 	// on, Window of all together; bytes, at least 65,535, which is what 0 stands for.
 	StreamWindow, Window int
-	// MaxHeaderList bounds a header list by RFC 9113 §6.5.2's measure, and its
-	// encoded form; bytes. 0: 64 KiB.
+	// MaxHeaderList bounds a header list by RFC 9113 §6.5.2's measure; bytes. 0: 64 KiB.
+	// One that is twice as long as it is encoded ends the connection.
 	MaxHeaderList int
 	// Buffers are shared with other connections; nil: they are not.
 	Buffers *Buffers
@@ -108,9 +108,9 @@ const (
 
 	// outRoom is how much may wait to be written before streams have to wait.
 	outRoom = 64 << 10
-	// maxControl bounds what is written without waiting: answers to the peer's own
-	// frames, which it does not read.
-	maxControl = 1 << 20
+	// maxAnswers bounds what is written without waiting: frames that answer the
+	// peer's own, which it does not read.
+	maxAnswers = 20_000
 
 	// maxFields bounds a header list's fields, each of which costs more memory than
 	// its bytes.

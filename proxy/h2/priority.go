@@ -86,7 +86,7 @@ func (s *Stream) reprioritize(write func(*http2.Framer, *Settings)) {
 	c := s.c
 	c.mu.Lock()
 	defer c.unlock()
-	if s.id != 0 && c.streams[s.id] == s && c.err == nil && len(c.out) < maxControl {
+	if s.id != 0 && c.streams[s.id] == s && c.err == nil && c.control() == nil {
 		write(c.framer, &c.peer)
 		c.writer.Signal()
 	}

@@ -235,9 +235,10 @@ func (c *Conn) resetLocked(id uint32, code http2.ErrCode, reason string) error {
 	return nil
 }
 
-// control says whether an answer to one of the peer's frames may be queued.
+// control counts an answer to one of the peer's frames, and says whether it may be
+// queued.
 func (c *Conn) control() error {
-	if len(c.out) > maxControl {
+	if c.answers++; c.answers > maxAnswers {
 		return connError(http2.ErrCodeEnhanceYourCalm, "answers to frames are not read")
 	}
 	return nil

@@ -3,6 +3,7 @@ package h2
 import (
 	"math"
 	"os"
+	"runtime"
 	"slices"
 	"time"
 
@@ -137,6 +138,7 @@ func (s *Stream) waitSent() error {
 			s.stopSending()
 			return os.ErrDeadlineExceeded
 		}
+		s.writeBy.arm(&s.writers)
 		s.writers.Wait()
 	}
 	if s.err != nil && !s.sentEnd {
@@ -285,6 +287,7 @@ func (c *Conn) write() {
 func (c *Conn) take(written []byte) (out []byte, ok bool) {
 	c.mu.Lock()
 	defer c.unlock()
+	waited := false
 	for !c.closing && (len(c.out) == 0 || !c.writing) {
 		if len(c.streams) == 0 && len(c.out) == 0 { // it may rest for long
 			c.cfg.Buffers.putOut(written)
@@ -292,11 +295,17 @@ func (c *Conn) take(written []byte) (out []byte, ok bool) {
 			written, c.out = nil, nil
 		}
 		c.writer.Wait()
+		waited = true
+	}
+	if waited && !c.closing { // whoever else is about to send goes with it
+		c.mu.Unlock()
+		runtime.Gosched()
+		c.mu.Lock()
 	}
 	if len(c.out) == 0 || !c.writing {
 		return nil, false
 	}
-	out, c.out = c.out, written[:0]
+	out, c.out, c.answers = c.out, written[:0], 0
 	c.pump()
 	if now := time.Now(); c.cfg.Write > 0 && c.err == nil && now.Sub(c.renewed) > c.cfg.Write/16 {
 		c.renewed = now

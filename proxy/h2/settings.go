@@ -15,6 +15,7 @@ func (c *Conn) settle(f *http2.SettingsFrame) (Settings, error) {
 	c.mu.Lock()
 	defer c.unlock()
 	if err := c.spend(); err != nil || f.IsAck() {
+		c.heard = c.writing
 		return c.peer, err
 	}
 	if err := c.control(); err != nil {

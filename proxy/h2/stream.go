@@ -67,13 +67,31 @@ func (s *Stream) ID() uint32 {
 // Head is the request's, in a server's Conn.
 func (s *Stream) Head() *Head { return s.head }
 
-// A deadline ends the waits of one direction.
+// A deadline ends the waits of one direction. Its timer runs only while somebody
+// waits.
 type deadline struct {
-	at    time.Time
-	timer *time.Timer
+	at, armed time.Time
+	timer     *time.Timer
 }
 
 func (d *deadline) passed() bool { return !d.at.IsZero() && !time.Now().Before(d.at) }
+
+// arm has those who wait be woken when it passes.
+func (d *deadline) arm(waiting *sync.Cond) {
+	switch {
+	case d.at.IsZero() || d.at.Equal(d.armed):
+		return
+	case d.timer == nil:
+		d.timer = time.AfterFunc(time.Until(d.at), func() {
+			waiting.L.Lock()
+			defer waiting.L.Unlock()
+			waiting.Broadcast()
+		})
+	default:
+		d.timer.Reset(time.Until(d.at))
+	}
+	d.armed = d.at
+}
 
 func (d *deadline) stop() {
 	if d.timer != nil {
@@ -93,23 +111,7 @@ func (s *Stream) setDeadline(d *deadline, waiting *sync.Cond, at time.Time) erro
 	s.c.mu.Lock()
 	defer s.c.mu.Unlock()
 	d.at = at
-	if s.closed {
-		return net.ErrClosed
-	}
-	switch left := time.Until(at); {
-	case at.IsZero():
-		d.stop()
-	case left <= 0:
-		waiting.Broadcast()
-	case d.timer == nil:
-		d.timer = time.AfterFunc(left, func() {
-			s.c.mu.Lock()
-			defer s.c.mu.Unlock()
-			waiting.Broadcast()
-		})
-	default:
-		d.timer.Reset(left)
-	}
+	waiting.Broadcast() // who waits already waits by the other one
 	return nil
 }
 
@@ -136,6 +138,7 @@ func (s *Stream) waitRead() error {
 	case s.readBy.passed():
 		return os.ErrDeadlineExceeded
 	}
+	s.readBy.arm(&s.readers)
 	s.readers.Wait()
 	return nil
 }
@@ -153,6 +156,20 @@ func (s *Stream) Next() (piece []byte, end bool, err error) {
 	}
 	piece = s.held.piece()
 	return piece, s.ended && len(piece) == s.held.size, nil
+}
+
+// Ready tells whether Next would not wait.
+func (s *Stream) Ready() bool {
+	s.c.mu.Lock()
+	defer s.c.mu.Unlock()
+	return s.held.size > 0 || s.ended || s.err != nil
+}
+
+// Whole tells whether all of the body has come.
+func (s *Stream) Whole() bool {
+	s.c.mu.Lock()
+	defer s.c.mu.Unlock()
+	return s.ended
 }
 
 // Took says that n bytes of the last piece have gone on.

@@ -45,7 +45,8 @@ func (u *upstream) serve(ex *exchange, err error) bool {
 // unanswered is the end of an exchange whose connection ended, or stayed
 // silent, before a byte of the answer.
 func (u *upstream) unanswered(ex *exchange, err error) bool {
-	if isTimeout(err) && u.mayWait(ex) {
+	if left := ex.mayWait(); isTimeout(err) && left > 0 {
+		u.conn.SetReadDeadline(time.Now().Add(left))
 		return true
 	}
 	alive := ex.ctx.Err() == nil
@@ -65,15 +66,10 @@ func (u *upstream) unanswered(ex *exchange, err error) bool {
 	return u.fail(ex, &f)
 }
 
-// mayWait tells whether the limit for an answer that has not begun has not run
-// out yet, as the request was still being sent, and sets what is left of it.
-func (u *upstream) mayWait(ex *exchange) bool {
-	left := time.Until(time.Unix(0, ex.lastSent.Load()).Add(ex.p.Timeouts.Answer))
-	if left <= 0 {
-		return false
-	}
-	u.conn.SetReadDeadline(time.Now().Add(left))
-	return true
+// mayWait is what is left of the limit for an answer that has not begun: it runs
+// from when some of the request was sent last.
+func (ex *exchange) mayWait() time.Duration {
+	return time.Until(time.Unix(0, ex.lastSent.Load()).Add(ex.p.Timeouts.Answer))
 }
 
 // again sends the request, which has no body, on a new connection.
@@ -108,7 +104,8 @@ func (u *upstream) again(ex *exchange) bool {
 }
 
 // badHead is an answer whose head could not be read as HTTP. It is relayed as
-// it came, but not on a route, where it could hold what must be rewritten.
+// it came, but not on a route, where it could hold what must be rewritten, nor to
+// a browser that speaks HTTP/2.
 func (u *upstream) badHead(ex *exchange, err error) bool {
 	var unreadable *wire.Unreadable
 	if !errors.As(err, &unreadable) {
@@ -118,7 +115,7 @@ func (u *upstream) badHead(ex *exchange, err error) bool {
 		return u.fail(ex, ex.fail(netlog.PhaseWait, err))
 	}
 	ex.unparsed = true
-	if ex.origin.route != nil {
+	if ex.origin.route != nil || ex.http2 {
 		return u.fail(ex, failed(netlog.PhaseWait, netlog.CodeBadAnswer, "the answer is no HTTP: "+unreadable.Reason))
 	}
 	ex.response = &netlog.Response{Informational: ex.informational}
@@ -186,7 +183,7 @@ func (u *upstream) final(ex *exchange) bool {
 	}
 	contentType, _ := a.Fields.Get("content-type")
 	ex.receiving.frame(framing, ex.p.answerTap(string(contentType)), true)
-	ex.receiving.unframed = ex.oldHTTP && framing.Kind == wire.ByChunks
+	ex.receiving.unframed = (ex.oldHTTP || ex.http2) && framing.Kind == wire.ByChunks
 	goesOn := a.KeepAlive() && a.Minor > 0 && framing.Kind != wire.UntilClose
 	// Between http:// requests the browser's connection outlives the server's, but
 	// not one that ends an upload: the browser has to know that.

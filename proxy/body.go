@@ -1,8 +1,10 @@
 package proxy
 
 import (
+	"strconv"
 	"time"
 
+	"github.com/agentenv/netlog/proxy/h2"
 	"github.com/agentenv/netlog/proxy/wire"
 )
 
@@ -13,6 +15,8 @@ type body struct {
 	chunks wire.Chunked
 	tap    tap
 	whole  bool // its end has passed
+
+	fields []h2.Field // behind a body of HTTP/2
 
 	unframed bool   // gather the content in content, for an HTTP/1.0 client
 	content  []byte // of the last take
@@ -26,6 +30,25 @@ func (b *body) frame(f wire.Framing, t tap, lenient bool) {
 		b.tap.length = f.Length
 	}
 	b.whole = f.Kind == wire.None || f.Kind == wire.Length && f.Length == 0
+}
+
+// follow makes b follow what comes behind a head of HTTP/2, where pass takes it.
+func (b *body) follow(h *h2.Head, t tap) {
+	*b = body{kind: wire.UntilClose, tap: t, whole: h.End}
+	if value, ok := h.Get("content-length"); ok {
+		b.tap.length, _ = strconv.ParseInt(value, 10, 64)
+	}
+}
+
+// pass taps the next piece, or the last, of a body that is from's.
+func (b *body) pass(piece []byte, end bool, from *h2.Stream, now time.Time) {
+	b.tap.pass(piece, now)
+	if end {
+		b.whole = true
+		if trailers := from.Trailers(); trailers != nil {
+			b.fields = trailers.Fields
+		}
+	}
 }
 
 // take says how many of p's bytes are the body's, and taps their content. It

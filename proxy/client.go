@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/agentenv/netlog/netlog"
+	"github.com/agentenv/netlog/proxy/h2"
 	"github.com/agentenv/netlog/proxy/wire"
 )
 
@@ -37,6 +38,7 @@ type client struct {
 	conn net.Conn      // tcp, or the TLS session over it
 	br   *bufio.Reader // reads conn
 	tls  *netlog.TLS   // of the session
+	alpn string        // what is agreed with the browser: "h2", "http/1.1" or "" for nothing
 
 	direct      string      // the scheme of a connection as to the server itself; "": as to a proxy
 	origin      *origin     // of every request on it, inside a CONNECT
@@ -52,6 +54,9 @@ type client struct {
 	current *exchange    // that no upstream connection owns yet
 	upsRun  sync.WaitGroup
 
+	streams sync.WaitGroup // of HTTP/2, being served
+	trunks  trunks         // its connections to servers of HTTP/2
+
 	upsMu sync.Mutex
 	ups   []*upstream // its connections to servers, the last used last
 
@@ -59,9 +64,12 @@ type client struct {
 	writing deadline // for the browser to take what it is sent
 
 	mu       sync.Mutex
-	busy     bool // between a request's first byte and its end, or in a CONNECT
-	stopping bool // to be closed as soon as it is not busy
-	hung     bool // its server's connection ended while it was busy
+	busy     bool      // between a request's first byte and its end, or in a CONNECT
+	stopping bool      // to be closed as soon as it is not busy
+	h2       *h2.Conn  // in HTTP/2; nil: not begun, or HTTP/1
+	named    string    // in HTTP/2: origin's authority, as URLs have it
+	offered  *h2.Offer // in HTTP/2: what it may do; nil: not known yet
+	hung     bool      // its server's connection ended while it was busy
 }
 
 func newClient(p *Proxy, conn net.Conn) *client {
@@ -77,6 +85,10 @@ func (c *client) use(conn net.Conn) {
 	c.mu.Lock()
 	c.conn = conn // which hangUp reads
 	c.mu.Unlock()
+	if c.alpn == "h2" { // which has buffers of its own
+		c.br = nil
+		return
+	}
 	c.br = bufio.NewReaderSize(conn, browserBuffer)
 	c.writing = deadline{set: conn.SetWriteDeadline, after: c.p.Timeouts.TunnelIdle}
 }
@@ -170,6 +182,10 @@ func (c *client) closeIfIdle() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.stopping = true
+	if c.h2 != nil {
+		c.h2.Shutdown()
+		return
+	}
 	if !c.busy {
 		c.cancel(errStopped)
 		c.tcp.Conn.Close()

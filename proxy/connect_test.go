@@ -48,7 +48,7 @@ func TestTunnelRelaysAndHalfCloses(t *testing.T) {
 func TestTunnelReadsTheHellos(t *testing.T) {
 	w := newWorld(t, tunnelAll)
 	addr := w.origin(answers(func(string) string { return "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n" }), "site.test")
-	b := w.secure(addr, "site.test")
+	b := w.secureFor(addr, "site.test", "h2", "http/1.1")
 	b.send("GET / HTTP/1.1\r\n\r\n")
 	b.expect("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
 	b.Close()

@@ -25,6 +25,7 @@ type exchange struct {
 	origin    *origin
 	method    string
 	oldHTTP   bool // an HTTP/1.0 request: no 1xx, no chunks
+	http2     bool // asked over HTTP/2: no chunks either
 	last      bool // the browser means to send no other request on its connection
 	upgrade   bool // the request asks for another protocol
 	expects   bool // it expects a 100
@@ -89,7 +90,7 @@ func (c *client) opened(ex *exchange, o *origin, at time.Time, r *netlog.Request
 	ex.p, ex.secret = c.p, o.redact
 	ex.open = netlog.Open{
 		Time: at, Kind: netlog.KindExchange, Via: o.via, Site: o.site(),
-		Client: c.addr, Connection: c.number,
+		Client: c.addr, Connection: c.number, Stream: ex.open.Stream,
 		Request: r,
 	}
 	if c.p.StandIn {
@@ -166,7 +167,7 @@ func (ex *exchange) know() *netlog.Request {
 		ex.writeOpen()
 		return nil
 	}
-	r := ex.entry.know(ex.sending.tap.body(), ex.p.requestHeaders(ex.sending.trailers()))
+	r := ex.entry.know(ex.sending.tap.body(), ex.p.published(ex.p.trailers(&ex.sending)))
 	if r == nil {
 		ex.sending.tap.kept.drop()
 	}
@@ -182,7 +183,7 @@ func (ex *exchange) finish(f *failure) {
 	end.Timings = ex.marks.timings(ex.open.Time, end.Time)
 	if ex.response != nil {
 		ex.response.Body = ex.receiving.tap.body()
-		ex.response.Trailers = ex.p.headers(ex.receiving.trailers())
+		ex.response.Trailers = ex.p.trailers(&ex.receiving)
 		ex.response.Complete = ex.receiving.whole
 		end.Response = ex.response
 	}

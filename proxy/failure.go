@@ -14,6 +14,7 @@ import (
 	"syscall"
 
 	"github.com/agentenv/netlog/netlog"
+	"github.com/agentenv/netlog/proxy/h2"
 )
 
 // Why a client's context ended.
@@ -30,6 +31,7 @@ var errOwnAddress = errors.New("the address is the proxy's own")
 type failure struct {
 	netlog.Failed
 	refused *netlog.Refused
+	peer    *h2.Error // a server's word in HTTP/2 that it follows from; nil: none
 }
 
 func (f *failure) Error() string { return f.Reason }
@@ -71,8 +73,8 @@ func (p *Proxy) failure(ctx context.Context, phase netlog.Phase, err error) *fai
 	switch cause := context.Cause(ctx); {
 	case p.killed.Load(), cause == errStopped:
 		return failed(phase, netlog.CodeStopped, errStopped.Error())
-	case cause == errClientGone:
-		return failed(phase, netlog.CodeClientGone, errClientGone.Error())
+	case cause == errClientGone, errors.As(cause, new(browserReset)):
+		return failed(phase, netlog.CodeClientGone, cause.Error())
 	case cause != nil && errors.As(cause, &f):
 		return f
 	}
@@ -92,6 +94,10 @@ func classify(phase netlog.Phase, err error) *failure {
 			f.refused.Reason = f.Reason
 		}
 		return f
+	}
+	var e *h2.Error
+	if errors.As(err, &e) {
+		return classifyHTTP2(phase, e)
 	}
 	var dns *net.DNSError
 	if errors.As(err, &dns) {
@@ -126,6 +132,23 @@ func classify(phase netlog.Phase, err error) *failure {
 		return failed(phase, netlog.CodeBadAnswer, reason)
 	}
 	return failed(phase, netlog.CodeUnreachable, reason)
+}
+
+// classifyHTTP2 is classify for what a server has said, or done wrong, in HTTP/2.
+func classifyHTTP2(phase netlog.Phase, e *h2.Error) *failure {
+	var f *failure
+	switch {
+	case !e.Remote:
+		f = failed(phase, netlog.CodeBadAnswer, e.Error())
+	case e.Stream:
+		f = failed(phase, netlog.CodeReset, e.Code.String()+": the server reset the stream")
+	case e.Reason == "":
+		f = failed(phase, netlog.CodeReset, e.Code.String()+": the server ended the connection")
+	default:
+		f = failed(phase, netlog.CodeReset, e.Error())
+	}
+	f.peer = e
+	return f
 }
 
 func timeoutReason(phase netlog.Phase) string {

@@ -27,22 +27,40 @@ func browserTLS(leaf func(string) (*tls.Certificate, error), keys io.Writer) *tl
 		GetCertificate: func(h *tls.ClientHelloInfo) (*tls.Certificate, error) {
 			return leaf(h.Context().Value(clientKey{}).(*client).origin.host)
 		},
-		NextProtos:                  httpOnly,
+		NextProtos:                  []string{"http/1.1"},
 		MinVersion:                  tls.VersionTLS12,
 		KeyLogWriter:                keys,
 		DynamicRecordSizingDisabled: true, // what passes is relayed in the pieces that it came in
 	}
-	// Who offers only what we don't speak (curl --http1.0) gets no protocol, as from
-	// a server that knows none of ALPN, rather than an alert.
-	silent := config.Clone()
-	silent.NextProtos = nil
+	multiplexed, silent := config.Clone(), config.Clone()
+	multiplexed.NextProtos, silent.NextProtos = []string{"h2"}, nil
 	config.GetConfigForClient = func(h *tls.ClientHelloInfo) (*tls.Config, error) {
-		if slices.Contains(h.SupportedProtos, "http/1.1") {
+		switch h.Context().Value(clientKey{}).(*client).alpn {
+		case "h2":
+			return multiplexed, nil
+		case "http/1.1":
 			return nil, nil
 		}
 		return silent, nil
 	}
 	return config
+}
+
+// agree settles what is spoken with the browser, by what it offers and what was
+// agreed with its server: "h2", "http/1.1" or "", as with a server that knows none
+// of ALPN. A site's own name is served by HTTP/2 whatever its gateway speaks. Where
+// nothing could be agreed with the server, HTTP/1 does for the page that says so.
+func (c *client) agree(offered []string, server string) {
+	may := c.mayOfferHTTP2(offered)
+	http1 := slices.Contains(offered, "http/1.1")
+	switch {
+	case may && (server == "h2" || c.origin.route != nil && c.forbid == nil):
+		c.alpn = "h2"
+	case http1:
+		c.alpn = "http/1.1"
+	case may && c.forbid != nil:
+		c.alpn = "h2"
+	}
 }
 
 // intercept decrypts what the browser sends and serves its requests, once the
@@ -76,8 +94,9 @@ func (c *client) intercept(target Target, d Decision, e *early, at time.Time) {
 		c.lateTunnel(t, e)
 		return
 	}
-	if e == nil { // and c.forbid says why
-		c.origin = o
+	if c.origin = o; e == nil { // and c.forbid says why
+		c.agree(offered.ALPN, "")
+		c.offerAnyway()
 	} else {
 		c.connectUp(o, e, offered.ALPN)
 	}
@@ -93,7 +112,11 @@ func (c *client) intercept(target Target, d Decision, e *early, at time.Time) {
 		c.pin(err)
 		pair(netlog.ViaMITM).finish(handshakeFailure(c, err))
 	}
-	if c.rest() && !c.hungUp() {
+	switch {
+	case !c.rest() || c.hungUp():
+	case c.alpn == "h2":
+		c.serveStreams()
+	default:
 		c.serve()
 	}
 	c.conn.Close()
@@ -152,26 +175,50 @@ func (c *client) clientHello() (hello.ClientHello, error) {
 }
 
 // connectUp makes the connection to the server ready for requests, or keeps why
-// it can't be: each request is then told.
+// it can't be: each request is then told. By what is agreed with it goes what is
+// agreed with the browser.
 func (c *client) connectUp(o *origin, e *early, offered []string) {
 	watch := c.watch()
 	defer watch.stop()
-	c.origin = o
+	l, address, err := c.firstLink(o, e, c.offersTo(o, offered))
+	if err != nil {
+		c.forbid, c.forbidAt = c.fail(netlog.PhaseServerTLS, err), address
+		c.agree(offered, "")
+		c.offerAnyway()
+		return
+	}
+	if l.speaksHTTP2() {
+		c.agree(offered, "h2")
+		c.trunks.last = newTrunk(l)
+		return
+	}
+	c.agree(offered, "")
+	c.offerAnyway()
+	c.keep(newUpstream(l))
+}
+
+// firstLink makes a connection for o of the one that was begun with the CONNECT.
+func (c *client) firstLink(o *origin, e *early, alpn []string) (l *link, address string, err error) {
 	tcp, err := e.settleFor(o)
 	if err != nil {
-		c.forbid, c.forbidAt = c.fail(netlog.PhaseConnect, err), tcp.address
-		return
+		return nil, tcp.address, c.fail(netlog.PhaseConnect, err)
 	}
-	var alpn []string
-	if slices.Contains(offered, "http/1.1") {
-		alpn = httpOnly
+	l, err = c.establish(c.ctx, o, tcp, alpn)
+	return l, l.dialled.address, err
+}
+
+// offersTo are the protocols that o's server is offered: what the browser offers
+// and we speak. Gateways are spoken to in HTTP/1.
+func (c *client) offersTo(o *origin, offered []string) (alpn []string) {
+	if o.route != nil && c.mayOfferHTTP2(offered) {
+		return httpOnly
 	}
-	l, err := c.establish(c.ctx, o, tcp, alpn)
-	if err != nil {
-		c.forbid, c.forbidAt = c.fail(netlog.PhaseServerTLS, err), l.dialled.address
-		return
+	for _, protocol := range offered {
+		if protocol == "http/1.1" || protocol == "h2" && c.mayOfferHTTP2(offered) {
+			alpn = append(alpn, protocol)
+		}
 	}
-	c.keep(newUpstream(l))
+	return alpn
 }
 
 // handshake makes the session with the browser.

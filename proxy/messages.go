@@ -45,8 +45,8 @@ type heldLine struct {
 	line *netlog.Message
 }
 
-// newMessages is for the WebSocket that the answer a has made of e.
-func newMessages(e *entry, a *wire.Answer) *messages {
+// newMessages is for the WebSocket that an answer of these fields has made of e.
+func newMessages(e *entry, fields wire.FieldList) *messages {
 	m := &messages{entry: e, left: keepOfSocket}
 	m.sent = messageTap{of: m, by: &byClient, dir: "send"}
 	m.received = messageTap{of: m, by: &byServer, dir: "receive"}
@@ -55,7 +55,7 @@ func newMessages(e *entry, a *wire.Answer) *messages {
 		return m
 	}
 	m.sent.frames.Sink, m.received.frames.Sink = m.sent.payload, m.received.payload
-	if d, ok := agreedDeflate(a.Fields); ok {
+	if d, ok := agreedDeflate(fields); ok {
 		m.sent.inflate = &inflater{pool: &e.p.inflating, takeover: d.clientTakeover}
 		m.received.inflate = &inflater{pool: &e.p.inflating, takeover: d.serverTakeover}
 	}

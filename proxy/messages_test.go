@@ -15,7 +15,6 @@ import (
 	"github.com/gorilla/websocket"
 
 	"github.com/agentenv/netlog/netlog"
-	"github.com/agentenv/netlog/proxy/wire"
 )
 
 // wsFrame is a WebSocket frame; key is its mask, "" for none.
@@ -451,7 +450,7 @@ func TestMessageLinesKeepTheirOrder(t *testing.T) {
 		Request: &netlog.Request{Method: "GET", URL: "http://a/", Version: "HTTP/1.1"}}}
 	e.begin()
 	e.writeOpen()
-	m := newMessages(e, &wire.Answer{})
+	m := newMessages(e, nil)
 	m.sent.begin()
 	m.received.begin()
 	m.received.look([]byte("\x81\x06answer\x88\x00"))

@@ -13,12 +13,16 @@
 // sends is read strictly, since a request that two parties read differently
 // can't be recorded truly; what a server answers is read tolerantly.
 //
+// HTTP/2 is relayed stream by stream (package h2): what was agreed with the server
+// is agreed with the browser, and each stream is an exchange as a request of HTTP/1
+// is. To a site's gateway they go in HTTP/1, by RFC 9113 §8's rules.
+//
 // Every exchange that is opened is ended exactly once, whatever happens. An
 // intercepted connection has one name: requests that name another are turned
 // down (421), so that no decision made at the CONNECT can be bypassed.
 //
-// It does not speak HTTP/2 and does not retry but for a request without a body
-// on a reused connection that died before its answer's first byte.
+// Nothing is asked twice but a request without a body on a reused connection that
+// died before its answer's first byte, or that its server says it has not acted on.
 package proxy
 
 import (
@@ -36,6 +40,7 @@ import (
 	"time"
 
 	"github.com/agentenv/netlog/netlog"
+	"github.com/agentenv/netlog/proxy/h2"
 )
 
 // What is kept of bodies when Config.Keep is zero (netlog.md).
@@ -100,6 +105,8 @@ type Config struct {
 	// tunnel's end line. Such a host is one that pins, or a browser does not trust
 	// the authority: then all that it reaches goes unrecorded.
 	TunnelOnPin bool
+	// HTTP1 has neither browsers nor servers spoken to in HTTP/2.
+	HTTP1 bool
 	// Keep is what is kept of bodies. Zero: 10 MiB of a request's, 1 MiB of an
 	// answer's when it is text.
 	Keep netlog.Limits
@@ -175,6 +182,7 @@ type Proxy struct {
 	pins               pins         // of TunnelOnPin
 
 	bodies    store
+	buffers   h2.Buffers
 	inflating sync.Pool // of *inflating, what compressed messages are read with
 
 	mu        sync.Mutex

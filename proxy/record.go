@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/agentenv/netlog/netlog"
+	"github.com/agentenv/netlog/proxy/h2"
 	"github.com/agentenv/netlog/proxy/wire"
 )
 
@@ -56,10 +57,14 @@ func (p *Proxy) redacts(name string) bool {
 	return false
 }
 
-// requestHeaders are a request's headers, or trailers, without what is never
-// logged: credentials for the proxy itself, and what Config.Withhold names.
+// requestHeaders are a request's headers, or trailers, as published has them.
 func (p *Proxy) requestHeaders(fields []wire.Field) []netlog.Header {
-	hs := p.headers(fields)
+	return p.published(p.headers(fields))
+}
+
+// published are a request's headers, or trailers, without what is never logged:
+// credentials for the proxy itself, and what Config.Withhold names.
+func (p *Proxy) published(hs []netlog.Header) []netlog.Header {
 	kept := hs[:0]
 	for _, h := range hs {
 		if !p.withholds(h.Name, h.Value) {
@@ -86,6 +91,54 @@ func (p *Proxy) request(r *wire.Request, url, target string) *netlog.Request {
 		Version:     r.Version,
 		Headers:     p.requestHeaders(r.Fields),
 		HeaderBytes: int64(len(r.Raw)),
+	}
+}
+
+// fields are HTTP/2's fields as the log has them.
+func (p *Proxy) fields(list []h2.Field) []netlog.Header {
+	if len(list) == 0 {
+		return nil
+	}
+	hs := make([]netlog.Header, len(list))
+	for i := range list {
+		hs[i] = netlog.Header{Name: list[i].Name, Value: list[i].Value}
+		if p.redacts(hs[i].Name) {
+			hs[i].Value = removed
+		}
+	}
+	return hs
+}
+
+// trailers are those of a body as the log has them.
+func (p *Proxy) trailers(b *body) []netlog.Header {
+	if b.fields != nil {
+		return p.fields(b.fields)
+	}
+	return p.headers(b.trailers())
+}
+
+// streamRequest is what the log has of a request's head in HTTP/2.
+func (p *Proxy) streamRequest(h *h2.Head, url, target string) *netlog.Request {
+	method, _ := h.Get(":method")
+	return &netlog.Request{
+		Method:      method,
+		URL:         url,
+		Target:      target,
+		Version:     "HTTP/2",
+		Headers:     p.published(p.fields(h.Regular())),
+		HeaderBytes: int64(h.Size),
+		Pseudo:      p.fields(h.Pseudo()),
+	}
+}
+
+// streamResponse is what the log has of an answer's head in HTTP/2.
+func (p *Proxy) streamResponse(h *h2.Head) *netlog.Response {
+	return &netlog.Response{
+		Status:      h.Status(),
+		Version:     "HTTP/2",
+		Headers:     p.fields(h.Regular()),
+		HeaderBytes: int64(h.Size),
+		Pseudo:      p.fields(h.Pseudo()),
 	}
 }
 

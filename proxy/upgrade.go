@@ -24,6 +24,39 @@ type splice struct {
 	carryErr error         // what ended that, nil for the browser's own end; read after carried
 }
 
+// A pipe is one side of a splice.
+type pipe interface {
+	// next waits for bytes, and shows them until they are taken; io.EOF: there is no
+	// more.
+	next() ([]byte, error)
+	waits() bool // next has to
+	took(n int)
+	SetReadDeadline(time.Time) error
+}
+
+// A writer is where what one side of a splice sends goes.
+type writer interface {
+	Write([]byte) (int, error)
+	SetWriteDeadline(time.Time) error
+}
+
+// A connPipe is a connection's.
+type connPipe struct {
+	net.Conn
+	br *bufio.Reader
+}
+
+func (s connPipe) next() ([]byte, error) {
+	if _, err := s.br.Peek(1); err != nil {
+		return nil, err
+	}
+	return s.br.Peek(s.br.Buffered())
+}
+
+func (s connPipe) waits() bool { return s.br.Buffered() == 0 }
+
+func (s connPipe) took(n int) { s.br.Discard(n) }
+
 // Who closed or ended a splice.
 var (
 	byClient = "client"
@@ -39,7 +72,7 @@ func (u *upstream) switchProtocols(ex *exchange) bool {
 	upgrade, _ := u.answer.Fields.Get("upgrade")
 	s := &splice{live: newLive(ex.p.Timeouts.TunnelIdle), carried: make(chan struct{})}
 	if !ex.p.StandIn && strings.EqualFold(string(upgrade), "websocket") {
-		s.messages = newMessages(&ex.entry, &u.answer)
+		s.messages = newMessages(&ex.entry, u.answer.Fields)
 	}
 	ex.splice = s
 	c.begin(ex, &u.answer)
@@ -47,7 +80,7 @@ func (u *upstream) switchProtocols(ex *exchange) bool {
 		return u.conclude(ex, ex.browserGone(), false)
 	}
 	close(ex.switched)
-	err := s.pump(c.conn, u.br, u.conn, &byServer, &ex.down)
+	err := s.pump(c.conn, connPipe{u.conn, u.br}, &byServer, &ex.down)
 	if err == nil {
 		closeWrite(c.conn)
 	} else {
@@ -60,7 +93,7 @@ func (u *upstream) switchProtocols(ex *exchange) bool {
 	s.halve(c.conn.SetReadDeadline)
 	<-s.carried
 	if s.messages != nil {
-		ex.socket = s.record(&u.answer)
+		ex.socket = s.record(u.answer.Fields)
 	}
 	return u.conclude(ex, s.failure(ex, err), false)
 }
@@ -70,7 +103,7 @@ func (c *client) carry(ex *exchange, u *upstream) {
 	s := ex.splice
 	defer close(s.carried)
 	s.carryErr = errFault
-	s.carryErr = s.pump(u.conn, c.br, c.conn, &byClient, &ex.up)
+	s.carryErr = s.pump(u.conn, connPipe{c.conn, c.br}, &byClient, &ex.up)
 	if s.carryErr != nil {
 		u.conn.Close()
 		return
@@ -79,16 +112,17 @@ func (c *client) carry(ex *exchange, u *upstream) {
 	s.halve(u.conn.SetReadDeadline)
 }
 
-// pump takes bytes from src, which from reads, to dst. Frames go on first, then
-// they are looked at. Its error is nil at from's own end.
-func (s *splice) pump(dst net.Conn, from *bufio.Reader, src net.Conn, by *string, passed *atomic.Int64) error {
+// pump takes bytes from src, which is by's, to dst. Frames go on first, then they
+// are looked at. Its error is nil at src's own end.
+func (s *splice) pump(dst writer, src pipe, by *string, passed *atomic.Int64) error {
 	messages := s.messages.of(by)
 	limit := deadline{set: dst.SetWriteDeadline, after: s.idle}
 	for {
-		if from.Buffered() == 0 && !s.await(src.SetReadDeadline) {
+		if src.waits() && !s.await(src.SetReadDeadline) {
 			return errSilence
 		}
-		if _, err := from.Peek(1); err != nil {
+		piece, err := src.next()
+		if err != nil {
 			if isTimeout(err) {
 				continue
 			}
@@ -98,7 +132,6 @@ func (s *splice) pump(dst net.Conn, from *bufio.Reader, src net.Conn, by *string
 			}
 			return err
 		}
-		piece, _ := from.Peek(from.Buffered())
 		limit.renew(time.Now())
 		if messages != nil {
 			messages.begin()
@@ -113,7 +146,7 @@ func (s *splice) pump(dst net.Conn, from *bufio.Reader, src net.Conn, by *string
 		if messages != nil {
 			messages.look(piece)
 		}
-		from.Discard(len(piece))
+		src.took(len(piece))
 	}
 }
 
@@ -133,7 +166,7 @@ func other(by *string) *string {
 }
 
 // record is what the log says of a WebSocket that has ended.
-func (s *splice) record(a *wire.Answer) *netlog.WebSocket {
+func (s *splice) record(fields wire.FieldList) *netlog.WebSocket {
 	sent, received := &s.messages.sent.frames, &s.messages.received.frames
 	w := &netlog.WebSocket{Sent: frames(sent.Counts), Received: frames(received.Counts)}
 	w.Recorded = s.messages.finish(sent.Messages + received.Messages)
@@ -141,10 +174,10 @@ func (s *splice) record(a *wire.Answer) *netlog.WebSocket {
 		code, reason, _ := closer.frames.Closed()
 		w.Close = &netlog.Close{Code: code, Reason: reason, By: *closer.by}
 	}
-	protocol, _ := a.Fields.Get("sec-websocket-protocol")
+	protocol, _ := fields.Get("sec-websocket-protocol")
 	w.Subprotocol = string(protocol)
 	var extensions []string
-	for value := range a.Fields.Values("sec-websocket-extensions") {
+	for value := range fields.Values("sec-websocket-extensions") {
 		extensions = append(extensions, string(value))
 	}
 	w.Extensions = strings.Join(extensions, ", ")
@@ -163,7 +196,11 @@ func (s *splice) failure(ex *exchange, err error) *failure {
 		phase = netlog.PhaseWebSocket
 	}
 	if ex.ctx.Err() != nil {
-		return ex.fail(phase, err0(err))
+		// A browser of HTTP/2 may end a WebSocket's stream by a reset.
+		if f := ex.fail(phase, err0(err)); f.Code != netlog.CodeClientGone || s.messages.closer() == nil {
+			return f
+		}
+		return nil
 	}
 	if s.messages.closer() != nil {
 		return nil

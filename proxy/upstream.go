@@ -99,6 +99,9 @@ func (u *upstream) begin(ex *exchange, head []byte) bool {
 	if u.dead || u.ex != nil {
 		return false
 	}
+	if u.used && ex.http2 && !ex.mayRepeat() { // nor would its browser, as one of HTTP/1 does
+		return false
+	}
 	ex.server = u.server()
 	if !u.used {
 		ex.dialled = u.dialled
@@ -228,7 +231,7 @@ func (c *client) idleEnded(u *upstream, err error) {
 	u.mu.Lock()
 	u.dead = true
 	u.mu.Unlock()
-	if c.origin != nil && (u.used || !refusedCertificate(err)) {
+	if c.origin != nil && c.alpn != "h2" && (u.used || !refusedCertificate(err)) {
 		c.hangUp()
 	}
 }

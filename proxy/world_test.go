@@ -247,12 +247,18 @@ func (w *world) connect(target string) *party {
 	return b
 }
 
-// secure is a TLS session with name through a CONNECT to target.
+// secure is a TLS session with name through a CONNECT to target, for HTTP/1.
 func (w *world) secure(target, name string) *party {
+	w.t.Helper()
+	return w.secureFor(target, name, "http/1.1")
+}
+
+// secureFor is a TLS session for the protocols.
+func (w *world) secureFor(target, name string, protocols ...string) *party {
 	w.t.Helper()
 	b := w.connect(target)
 	tape := &taped{Conn: b.Conn}
-	session := tls.Client(tape, &tls.Config{ServerName: name, RootCAs: w.ca.pool, NextProtos: []string{"h2", "http/1.1"}})
+	session := tls.Client(tape, &tls.Config{ServerName: name, RootCAs: w.ca.pool, NextProtos: protocols})
 	if err := session.Handshake(); err != nil {
 		w.t.Fatal("handshake:", err)
 	}

@@ -1,0 +1,203 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/net/http2"
+
+	"github.com/agentenv/netlog/netlog"
+	"github.com/agentenv/netlog/proxy/h2"
+	"github.com/agentenv/netlog/proxy/wire"
+)
+
+// A stream is one request of a browser that speaks HTTP/2, and the browser's side of
+// its exchange. One goroutine, run, serves it: it sends the request up, or reads the
+// answer while another does that.
+type stream struct {
+	*h2.Stream
+	c   *client
+	ctx context.Context // ends with the browser's interest in it
+	end context.CancelCauseFunc
+	up  atomic.Pointer[h2.Stream] // the server's, which ends with it; nil: none yet, or HTTP/1
+
+	ex        *exchange
+	bodiless  bool        // nothing comes behind the request's head that belongs to it
+	uploading bool        // the request is going up, or has gone
+	moving    atomic.Bool // the answer says to go elsewhere
+	moved     atomic.Bool // and the browser did, without waiting for its end
+	head      []h2.Field  // of the answer, on its way to the browser
+	ended     bool        // the answer is on its way whole
+	writing   deadline    // for the browser to take what it is sent
+}
+
+// movedTime is how long the rest of an answer may take whose browser has moved on.
+const movedTime = time.Second
+
+// cancel ends the stream's work, and the server's part of it at once.
+func (st *stream) cancel(cause error) {
+	st.end(cause)
+	if up := st.up.Load(); up != nil {
+		up.Reset(st.code())
+	}
+}
+
+// gone ends the stream's work, whose stream err has ended.
+func (st *stream) gone(err error) {
+	var e *h2.Error
+	switch {
+	case errors.As(err, &e) && e.Remote && e.Stream && e.Code == http2.ErrCodeCancel && st.moving.Load():
+		st.moved.Store(true)
+		time.AfterFunc(movedTime, func() { st.cancel(browserReset{e.Code}) })
+	case !errors.As(err, &e), e.Remote && !e.Stream:
+		st.cancel(errClientGone)
+	case e.Remote:
+		st.cancel(browserReset{e.Code})
+	default:
+		st.cancel(failed(netlog.PhaseSend, netlog.CodeBadRequest, e.Error()))
+	}
+}
+
+func (st *stream) run(at time.Time) {
+	defer st.c.streams.Done()
+	defer st.end(nil)
+	defer st.Close()
+	defer st.recovered()
+	st.writing = deadline{set: st.SetWriteDeadline, after: st.c.p.Timeouts.TunnelIdle}
+	st.serve(at)
+	<-st.ex.done
+}
+
+// recovered keeps a fault of ours to the exchange that met it.
+func (st *stream) recovered() {
+	fault := recover()
+	if fault == nil {
+		return
+	}
+	st.c.p.fault("serving a stream", fault)
+	st.cancel(errFault)
+	st.abort()
+	if st.ex != nil {
+		st.ex.finish(errFault)
+	}
+}
+
+// serve serves the request, whose head had been read at the given time.
+func (st *stream) serve(at time.Time) {
+	c, h := st.c, st.Head()
+	o := c.origin
+	authority, named := h.Get(":authority")
+	if !named {
+		authority, named = h.Get("host")
+	}
+	if authority != c.named {
+		if host, port, err := hostOf(authority, o.scheme); err == nil {
+			o = c.siblingFor(o, host, port)
+		}
+	}
+	ex := st.newExchange(o, at, authority)
+	if h.Malformed != "" { // RFC 9113 §8.1.1
+		ex.finish(refusalClosed(netlog.RefusedBadRequest, http2.ErrCodeProtocol.String()+": "+h.Malformed))
+		st.Reset(http2.ErrCodeProtocol)
+		return
+	}
+	if f := st.admits(o, authority, named); f != nil {
+		st.turnDown(f)
+		return
+	}
+	if c.forbid != nil {
+		ex.server.Address = c.forbidAt
+		st.turnDown(c.forbid)
+		c.h2.Shutdown() // the next connection may do better
+		return
+	}
+	st.exchange()
+}
+
+// admits holds the request, which is for authority, to the connection's one name,
+// and to what is passed on.
+func (st *stream) admits(o *origin, authority string, named bool) *failure {
+	c, h := st.c, st.Head()
+	scheme, _ := h.Get(":scheme")
+	host, both := h.Get("host")
+	switch {
+	case h.TooLong:
+		return refusal(netlog.RefusedHeadTooLong, http.StatusRequestHeaderFieldsTooLarge, "the request's header list is too long")
+	case st.ex.method == http.MethodConnect && !st.ex.upgrade:
+		return refusal(netlog.RefusedBadRequest, http.StatusBadRequest, "a CONNECT inside a CONNECT")
+	case !named:
+		return refusal(netlog.RefusedBadRequest, http.StatusBadRequest, "the request names no host")
+	case !strings.EqualFold(scheme, o.scheme):
+		return misdirected(scheme+"://"+authority, o.scheme+"://"+o.authority())
+	case authority == c.named && (!both || host == c.named):
+		return nil
+	}
+	f := c.admitsHost(o, authority)
+	if f == nil && both { // RFC 9113 §8.3.1
+		f = c.admitsHost(o, host)
+	}
+	return f
+}
+
+// newExchange is the exchange of the stream's request, which is for authority. Its
+// open line is on its way.
+func (st *stream) newExchange(o *origin, at time.Time, authority string) *exchange {
+	h := st.Head()
+	method, _ := h.Get(":method")
+	path, hasPath := h.Get(":path")
+	_, expects := h.Get("expect")
+	_, upgrade := h.Get(":protocol") // RFC 8441
+	t, raw := wire.Target{Path: []byte(path)}, path
+	switch {
+	case !hasPath:
+		t.Path, raw = nil, authority
+	case path == "*":
+		t.Form = wire.AsteriskForm
+	case h.Malformed != "" && (path == "" || path[0] != '/'):
+		t.Path = nil
+	}
+	ex := &exchange{
+		from: st, ctx: st.ctx, cancel: st.cancel,
+		target: t,
+		method: method, http2: true,
+		expects: expects, upgrade: upgrade,
+	}
+	st.ex = ex
+	url, target := urlOf(o, t, raw)
+	ex.open.Stream = int64(st.ID())
+	st.c.opened(ex, o, at, st.c.p.streamRequest(h, url, target))
+	ex.sending.follow(h, st.c.p.requestTap())
+	ex.sending.whole = ex.sending.whole || upgrade // what comes then is no body
+	st.bodiless = ex.sending.whole
+	return ex
+}
+
+// turnDown ends an exchange that goes no further with the proxy's own page.
+func (st *stream) turnDown(f *failure) {
+	ex := st.ex
+	if !wanted(f) {
+		ex.finish(f)
+		return
+	}
+	st.drain(ex)
+	ex.finish(f)
+	st.page(ex, f)
+	st.release(ex, f, false)
+}
+
+// drain reads, for the log, the body of a request that goes nowhere.
+func (st *stream) drain(ex *exchange) {
+	st.SetReadDeadline(time.Now().Add(ex.drainTime()))
+	for !ex.sending.whole && ex.sending.tap.size < st.c.p.Keep.RequestBody {
+		piece, end, err := st.Next()
+		if err != nil {
+			return
+		}
+		ex.sending.pass(piece, end, st.Stream, time.Time{})
+		st.Took(len(piece))
+	}
+}

@@ -278,7 +278,7 @@ func occupy(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv(args[0], l.Addr().String())
 }
 
-// origin NAME: serves HTTPS on a loopback port with an authority of its own,
+// origin NAME: serves HTTPS, of HTTP/2 too, on a loopback port with an authority of its own,
 // whose certificate is origin.pem, and sets the variable to its URL and NAME_PORT
 // to its port.
 func origin(ts *testscript.TestScript, neg bool, args []string) {
@@ -309,7 +309,7 @@ func newOrigin(fatalf func(string, ...any), dir string) (server *httptest.Server
 			fmt.Fprintf(w, "for %s\n", c.Subject.CommonName)
 		}
 	}))
-	server.TLS = tlsConfig(leaf)
+	server.TLS, server.EnableHTTP2 = tlsConfig(leaf), true
 	server.StartTLS()
 	return server, a.CertificatePEM()
 }

@@ -23,6 +23,7 @@ type upstreamFlags struct {
 	resolve    []string
 	parent     string
 	noParent   bool
+	http1      bool
 }
 
 func (f *upstreamFlags) add(flags *pflag.FlagSet) {
@@ -33,6 +34,7 @@ func (f *upstreamFlags) add(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&f.resolve, "resolve", nil, "`HOST:PORT:ADDR` gives the addresses (,ADDR…) of a name in place of the resolver, for any name as * (repeatable)")
 	flags.StringVar(&f.parent, "upstream-proxy", "", "reach servers through the proxy at `URL`: http, https, socks5 (names are resolved here) or socks5h, with USER:PASSWORD@ if it asks; NO_PROXY names who is not (default: HTTPS_PROXY for CONNECTs, HTTP_PROXY for http://)")
 	flags.BoolVar(&f.noParent, "no-upstream-proxy", false, "reach servers directly, whatever the environment says")
+	flags.BoolVar(&f.http1, "http1", false, "speak HTTP/1.1 with browsers and servers that would speak HTTP/2 too")
 }
 
 // configure makes c as the flags and the environment say. extra is what is trusted
@@ -50,7 +52,7 @@ func (f *upstreamFlags) configure(c *proxy.Config) (through *parents, extra []by
 	if through, err = f.parents(); err != nil {
 		return nil, nil, err
 	}
-	c.Parent = through.of
+	c.Parent, c.HTTP1 = through.of, f.http1
 	return through, extra, nil
 }
 

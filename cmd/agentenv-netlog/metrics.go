@@ -31,7 +31,7 @@ func newMetrics() *metrics {
 	}
 	m := &metrics{
 		registry:  prometheus.NewRegistry(),
-		exchanges: counters("exchanges_total", "Requests that are over, by their way through the proxy and their answer's class (none: no answer).", "via", "status"),
+		exchanges: counters("exchanges_total", "Requests that are over, by their way through the proxy, what their browser speaks and their answer's class (none: no answer).", "via", "protocol", "status"),
 		tunnels:   counters("tunnels_total", "Tunnels that are over, by their way through the proxy.", "via"),
 		failures:  counters("failures_total", "Exchanges and tunnels that broke, by where and why.", "phase", "code"),
 		refusals:  counters("refusals_total", "Exchanges and tunnels that were turned down, by why.", "code"),
@@ -101,10 +101,18 @@ func (m *metrics) ended(o *netlog.Open, e *netlog.End) {
 		m.tunnels.WithLabelValues(string(o.Via)).Inc()
 		return
 	}
-	m.exchanges.WithLabelValues(string(o.Via), statusClass(e.Response)).Inc()
+	m.exchanges.WithLabelValues(string(o.Via), protocol(o.Request), statusClass(e.Response)).Inc()
 	if e.Refused == nil {
 		m.durations.Observe(float64(e.Timings.Total) / 1e6)
 	}
+}
+
+// protocol keeps the label to a few values, one of them for what was no HTTP.
+func protocol(r *netlog.Request) string {
+	if r == nil || r.Version == "" {
+		return "none"
+	}
+	return r.Version
 }
 
 // statusClass keeps the label to a few values whatever servers answer.

@@ -249,8 +249,8 @@ func TestMetrics(t *testing.T) {
 		_, body = p.get("/metrics", nil)
 		missing = ""
 		for _, line := range []string{
-			`open{kind="tunnel"} 1`, `exchanges_total{status="2xx",via="plain"} 2`,
-			`open{kind="exchange"} 0`, `connections 2`, `exchanges_total{status="none",via="plain"} 2`,
+			`open{kind="tunnel"} 1`, `exchanges_total{protocol="HTTP/1.1",status="2xx",via="plain"} 2`,
+			`open{kind="exchange"} 0`, `connections 2`, `exchanges_total{protocol="HTTP/1.1",status="none",via="plain"} 2`,
 			`failures_total{code="refused",phase="connect"} 1`, `refusals_total{code="policy"} 1`, `exchange_duration_seconds_count 3`,
 			`log_lost_total 0`, `log_write_failures_total 0`, `log_stalled 0`, `log_lines_total 10`,
 		} {

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -113,10 +114,14 @@ func story(t *testing.T, w *world, seen []*fetched, log *record, har []harEntry)
 			}
 		}
 	})
-	t.Run("both legs spoke HTTP/1.1", func(t *testing.T) {
+	t.Run("both legs spoke HTTP/2, where both do, but for WebSockets", func(t *testing.T) {
 		for _, e := range logged {
-			if e.open.Request.Version != "HTTP/1.1" || e.end.Response == nil || e.end.Response.Version != "HTTP/1.1" {
-				t.Errorf("%s: %s", e.open.Request.URL, e.open.Request.Version)
+			want := "HTTP/1.1"
+			if strings.HasPrefix(e.open.Request.URL, "https:") && e.end.WebSocket == nil {
+				want = "HTTP/2"
+			}
+			if e.open.Request.Version != want || e.end.Response == nil || e.end.Response.Version != want {
+				t.Errorf("%s: %s, want %s", e.open.Request.URL, e.open.Request.Version, want)
 			}
 		}
 	})

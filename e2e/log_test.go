@@ -63,6 +63,7 @@ type message struct {
 	Status              int
 	HeaderBytes         int64 `json:"header_bytes"`
 	Headers, Trailers   [][]string
+	Pseudo              [][]string
 	Informational       []struct{ Status int }
 	Complete            bool
 	Body                *struct {

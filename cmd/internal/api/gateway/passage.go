@@ -1,0 +1,97 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httputil"
+
+	"github.com/gorilla/websocket"
+)
+
+// A passage is one request on its way to a site, and the answer's way back.
+type passage struct {
+	gateway *Gateway
+	site    *site
+	target  target
+	in      *http.Request
+	socket  bool // it asks for a WebSocket
+}
+
+// quiet is for those who would log what is logged here.
+var quiet = log.New(io.Discard, "", 0)
+
+func (p *passage) serve(w http.ResponseWriter) {
+	r := p.in
+	upload := &upload{ReadCloser: r.Body}
+	if upload.ended.Store(r.ContentLength == 0); r.ContentLength != 0 {
+		r = r.WithContext(r.Context())
+		r.Body = upload
+	}
+	// A site may answer before it has all of the request: net/http would read the
+	// rest itself, and so take it away from the site.
+	http.NewResponseController(w).EnableFullDuplex()
+	proxy := httputil.ReverseProxy{
+		Rewrite: p.rewrite, ModifyResponse: p.answered, ErrorHandler: p.unanswered,
+		Transport: p.transport(), FlushInterval: -1, ErrorLog: quiet,
+	}
+	proxy.ServeHTTP(&answerWriter{w, upload}, r)
+}
+
+// transport is the way up. net/http sends again what has no effects when the site
+// has closed the connection meanwhile, and fails what has.
+func (p *passage) transport() *http.Transport {
+	switch {
+	case p.socket:
+		return p.gateway.sockets
+	case p.in.Method == http.MethodGet, p.in.Method == http.MethodHead, p.in.Method == http.MethodOptions:
+		return p.gateway.pooled
+	}
+	return p.gateway.fresh
+}
+
+// isSocket tells a WebSocket's handshake. No other protocol is switched to.
+func isSocket(r *http.Request) bool {
+	return r.Method == http.MethodGet && websocket.IsWebSocketUpgrade(r)
+}
+
+// answered looks at the head of a site's answer.
+func (p *passage) answered(answer *http.Response) error {
+	if answer.StatusCode == http.StatusSwitchingProtocols {
+		return p.switched(answer)
+	}
+	answer.Body = &download{ReadCloser: answer.Body, p: p}
+	return nil
+}
+
+// unanswered answers for a site that does not, or takes over what is no answer but
+// a WebSocket.
+func (p *passage) unanswered(w http.ResponseWriter, _ *http.Request, err error) {
+	if s := (*socket)(nil); errors.As(err, &s) {
+		p.relay(w, s)
+		return
+	}
+	if p.in.Context().Err() != nil {
+		panic(http.ErrAbortHandler) // the client is gone
+	}
+	p.gateway.logger.Warn("a site did not answer", "site", p.site.Name, "method", p.in.Method, "path", p.target.path, "error", err)
+	writeError(w, http.StatusBadGateway, "Proxy request failed: "+reason(err))
+}
+
+// reason is an error's without addresses: browsers are not to know where a site is.
+func reason(err error) string {
+	var dns *net.DNSError
+	var op *net.OpError
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return "timeout"
+	case errors.As(err, &dns):
+		return dns.Err
+	case errors.As(err, &op):
+		return op.Op + ": " + op.Err.Error()
+	}
+	return err.Error()
+}

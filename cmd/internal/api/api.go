@@ -1,14 +1,15 @@
 // Package api is what `agentenv-netlog serve` answers: the card, the captures
-// (traffic/v1), the lines of the network log (browser/v1), the log as a HAR, and
-// the data plane.
+// (traffic/v1), the lines of the network log (browser/v1), the log as a HAR, the
+// data plane, and the routes of websites (package gateway).
 //
 // An [API] is an http.Handler. It reads the log and the captures at each request
 // and holds neither, so that both may be written, rotated, begun again or not be
 // there yet.
 //
-// With a control token every route but the card is for who sends it; without one
-// all are open to whoever reaches them. Errors are
-// {"ok":false,"error":{"code","message"}}, those of the data plane JSON-RPC's.
+// With a control token every route but the cards and those of browsers to websites
+// is for who sends it; without one all are open to whoever reaches them. Errors are
+// {"ok":false,"error":{"code","message"}}, those of the data plane JSON-RPC's, and
+// those of websites' routes {"error"}.
 package api
 
 import (
@@ -24,6 +25,7 @@ import (
 
 	"github.com/agentenv/netlog/capture"
 	"github.com/agentenv/netlog/capture/traffic"
+	"github.com/agentenv/netlog/cmd/internal/api/gateway"
 	"github.com/agentenv/netlog/har"
 )
 
@@ -32,7 +34,8 @@ type Config struct {
 	// Name is the env's, on the card.
 	Name string
 
-	// Token guards all routes but the card. Empty: they are open.
+	// Token guards all routes but the cards and gateway.WebsitePath. Empty: they are
+	// open.
 	Token string
 
 	// Own says whether a Host, without its port, names this server, when there is no
@@ -51,6 +54,10 @@ type Config struct {
 	// HAR is how the log becomes one; its Progress is not used.
 	HAR har.Options
 
+	// Gateway is what stands behind this server. Its Logger is this Config's. No
+	// Sites: it has no routes.
+	Gateway gateway.Config
+
 	// Logger is told what went wrong here. Nil: nobody is.
 	Logger *slog.Logger
 }
@@ -60,6 +67,8 @@ type API struct {
 	config  Config
 	metrics *metrics
 	routes  map[string]http.Handler // by path
+	sites   *gateway.Gateway        // nil: there are none
+	below   map[string]http.Handler // by what their paths begin with: the sites' routes
 	handler http.Handler
 
 	stopping context.Context // ends what waits for lines
@@ -75,7 +84,7 @@ func New(c Config) *API {
 	a := &API{config: c, metrics: newMetrics(), routes: make(map[string]http.Handler)}
 	a.stopping, a.stop = context.WithCancel(context.Background())
 	get, post := []string{http.MethodGet, http.MethodHead}, []string{http.MethodPost}
-	a.add(traffic.CardPath, get, serveCard(newCard(c)))
+	a.add(traffic.CardPath, get, a.serveCard(newCard(c)))
 	a.guarded(metricsPath, get, a.metrics.handler())
 	if c.Captures != "" {
 		h := traffic.Handler{Ring: capture.Ring{Dir: c.Captures}, Logger: c.Logger}
@@ -87,6 +96,11 @@ func New(c Config) *API {
 		a.guarded(livePath, []string{http.MethodGet}, http.HandlerFunc(a.live))
 		a.guarded(harPath, get, zipped(http.HandlerFunc(a.networkHAR)))
 		a.guarded(dataPath, post, http.HandlerFunc(a.dataPlane))
+	}
+	if len(c.Gateway.Sites) > 0 {
+		c.Gateway.Logger = c.Logger
+		a.sites = gateway.New(c.Gateway)
+		a.below = a.siteRoutes()
 	}
 	a.handler = newGate(c).mark(http.HandlerFunc(a.route))
 	return a
@@ -108,8 +122,13 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.handler.Serv
 func (a *API) Stop() { a.stop() }
 
 // Wait returns when the WebSockets are closed, of which an http.Server knows
-// nothing. No request may begin any more.
-func (a *API) Wait() { a.sockets.Wait() }
+// nothing, and the sites let go of. No request may begin any more.
+func (a *API) Wait() {
+	a.sockets.Wait()
+	if a.sites != nil {
+		a.sites.Close()
+	}
+}
 
 // waiting is the context of what waits for lines on behalf of a request.
 func (a *API) waiting(r *http.Request) (context.Context, context.CancelFunc) {
@@ -125,6 +144,12 @@ func (a *API) route(w http.ResponseWriter, r *http.Request) {
 	if found, ok := a.routes[r.URL.Path]; ok {
 		found.ServeHTTP(w, r)
 		return
+	}
+	for beginning, found := range a.below {
+		if strings.HasPrefix(r.URL.Path, beginning) {
+			found.ServeHTTP(w, r)
+			return
+		}
 	}
 	traffic.WriteError(w, http.StatusNotFound, traffic.CodeNotFound, "there is nothing at this path")
 }
@@ -151,8 +176,14 @@ func allow(methods []string, next http.Handler) http.Handler {
 	})
 }
 
-func serveCard(c card) http.HandlerFunc {
-	return func(w http.ResponseWriter, _ *http.Request) { traffic.WriteJSON(w, http.StatusOK, c) }
+func (a *API) serveCard(c card) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		c := c
+		if a.sites != nil {
+			c.Children = a.sites.Cards(r.Context())
+		}
+		traffic.WriteJSON(w, http.StatusOK, c)
+	}
 }
 
 // failed answers for what is broken on this side.

@@ -23,7 +23,7 @@ type card struct {
 	PreferredTransport   string       `json:"preferredTransport"`
 	AdditionalInterfaces []struct{}   `json:"additionalInterfaces"`
 	Capabilities         capabilities `json:"capabilities"`
-	Children             []card       `json:"children_environments"` // null: none
+	Children             []any        `json:"children_environments"` // other servers' cards; null: no gateway
 }
 
 type capabilities struct {

@@ -13,9 +13,13 @@ import (
 // tokenVariable holds the token of who controls an env.
 const tokenVariable = "AGENTENV_CONTROL_TOKEN"
 
+// providerVariable names the header fields that a sandbox's provider adds to
+// requests.
+const providerVariable = "AGENTENV_PROVIDER_REQUEST_HEADERS"
+
 const tokenHelp = `The environment variable ` + tokenVariable + ` is the token that all but the card
-ask for (Authorization: Bearer TOKEN). Without it they are open to whoever reaches
-them.`
+and /website/ ask for (Authorization: Bearer TOKEN). Without it they are open to
+whoever reaches them.`
 
 // takeToken reads the control token and takes it out of the environment, so that
 // no program that is started from here gets it.
@@ -29,7 +33,7 @@ func takeToken() string {
 // token, the key that makes a role believed, and what the environment says that a
 // sandbox's provider adds.
 func withheld(token string) func(name, value string) bool {
-	provider := strings.Split(os.Getenv("AGENTENV_PROVIDER_REQUEST_HEADERS"), ",")
+	provider := strings.Split(os.Getenv(providerVariable), ",")
 	return func(name, value string) bool {
 		if strings.EqualFold(name, "Authorization") && token != "" {
 			return subtle.ConstantTimeCompare([]byte(value), []byte("Bearer "+token)) == 1

@@ -20,6 +20,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/agentenv/netlog/cmd/internal/api"
+	"github.com/agentenv/netlog/cmd/internal/api/gateway"
 	"github.com/agentenv/netlog/har"
 )
 
@@ -32,16 +33,20 @@ type serveFlags struct {
 	harFor   string
 	names    []string
 	drain    time.Duration
+	websites []string
+	required []string
+	wait     time.Duration
+	roleKey  string // no flag: command lines are for all to see
 }
 
 func newServe(token string) *cobra.Command {
 	var f serveFlags
 	c := &cobra.Command{
 		Use:   "serve",
-		Short: "Serve captures and a network log to those who collect them",
+		Short: "Serve captures and a network log to those who collect them, and be a gateway for websites",
 		Long: `Serve captures and a network log over HTTP to those who collect them, such as
 "agentenv-netlog fetch". Neither has to be there yet: they are read when they are
-asked for, while they are written.
+asked for, while they are written. Websites can be served through it too.
 
   /.well-known/agent-env.json     the card: what there is and where
   /traffic/captures               the captures, a list (traffic/v1)
@@ -51,14 +56,24 @@ asked for, while they are written.
   /network.har                    the log as a HAR, for a reader with ?for=READER
   /agentenv                       the data plane (JSON-RPC 2.0): the same HAR
   /metrics                        for Prometheus
+  /website/NAME/                  a website, for browsers
+  /svc/NAME/                      the same with all that it keeps from browsers
 
 ` + tokenHelp + `
+
+A website is passed what is asked of it as it was asked, with X-Forwarded-Host,
+-Proto and -Prefix, and WebSockets with messages of up to 16 MiB. What its own card
+advertises, and /agentenv, is nothing for browsers: 404 on /website/. This server's
+card has the websites' cards in it. AgentEnv-Role is believed or, when ` + roleKeyVariable + `
+is set, only beside that AgentEnv-Role-Key. Header fields that
+` + providerVariable + ` names (NAME,NAME…) reach no website.
 
 When it is ready it writes the line "listening on ADDRESS:PORT" to standard
 error. SIGINT (Ctrl-C) and SIGTERM stop it: downloads have --drain to end, and a
 second signal ends the wait.`,
 		Example: `  agentenv-netlog serve --log network.jsonl
-  agentenv-netlog serve --captures /captures --listen 0.0.0.0:8080`,
+  agentenv-netlog serve --captures /captures --listen 0.0.0.0:8080
+  agentenv-netlog serve --website notes=http://notes:8000 --captures /captures --require-capture notes`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			signals := untilStopped()
@@ -69,6 +84,7 @@ second signal ends the wait.`,
 			if !c.Flags().Changed("log") {
 				f.log = os.Getenv("AGENTENV_NETWORK_LOG")
 			}
+			f.roleKey = os.Getenv(roleKeyVariable)
 			return runServe(f, token, signals, c.ErrOrStderr())
 		},
 	}
@@ -77,6 +93,9 @@ second signal ends the wait.`,
 	flags.StringVar(&f.listen, "listen", "127.0.0.1:8080", "`ADDRESS` to listen on; port 0 is any free one")
 	flags.StringVar(&f.captures, "captures", "", "`FOLDER` of the captures (default: that of the environment variable TRAFFIC_CAPTURE_DIR)")
 	flags.StringVar(&f.log, "log", "", "`FILE` of the network log, or its folder (default: that of AGENTENV_NETWORK_LOG)")
+	flags.StringArrayVar(&f.websites, "website", nil, "be a gateway for the website at `NAME=URL` (repeatable)")
+	flags.StringArrayVar(&f.required, "require-capture", nil, "begin once the capture `NAME` is running, and fail if it does not (repeatable)")
+	flags.DurationVar(&f.wait, "capture-wait", 30*time.Second, "how long --require-capture waits for it")
 	flags.StringVar(&f.harFor, "har-for", "", "make the HAR for this `READER`, if /network.har?for=READER asks for no other: "+strings.Join(profileNames(), ", "))
 	flags.StringVar(&f.name, "name", "", "`NAME` on the card (default: that of ENVIRONMENT_NAME, else netlog)")
 	flags.StringSliceVar(&f.names, "own-name", nil, "`NAME` by which others reach a server on a loopback address that has no token, besides addresses, localhost and this machine's (repeatable)")
@@ -93,8 +112,12 @@ func runServe(f serveFlags, token string, signals <-chan os.Signal, stderr io.Wr
 	if f.drain < 0 {
 		return misused(fmt.Errorf("--drain %v is below 0", f.drain), "give a duration such as 10s, or 0 to wait for nothing")
 	}
-	if f.captures == "" && f.log == "" {
-		return misused(errors.New("there is nothing to serve"), "give --log, --captures, or both")
+	if f.captures == "" && f.log == "" && len(f.websites) == 0 {
+		return misused(errors.New("there is nothing to serve"), "give --log, --captures, or --website, or several of them")
+	}
+	sites, err := f.gateway()
+	if err != nil {
+		return err
 	}
 	profile, err := profileNamed("--har-for", f.harFor)
 	if err != nil {
@@ -102,6 +125,9 @@ func runServe(f serveFlags, token string, signals <-chan os.Signal, stderr io.Wr
 	}
 	names, err := ownNames(f.names)
 	if err != nil {
+		return err
+	}
+	if err := f.awaitCaptures(signals, stderr); err != nil {
 		return err
 	}
 	l, err := listen(f.listen, true)
@@ -116,10 +142,11 @@ func runServe(f serveFlags, token string, signals <-chan os.Signal, stderr io.Wr
 	s := newServer(l, api.New(api.Config{
 		Name:  cmp.Or(f.name, os.Getenv("ENVIRONMENT_NAME"), "netlog"),
 		Token: token, Own: own, Captures: f.captures, Log: f.log,
-		HAR:    har.Options{Version: programVersion(), Title: filepath.Base(liveFile(f.log)), Rewrite: profile.Rewrite},
-		Logger: logger,
+		HAR:     har.Options{Version: programVersion(), Title: filepath.Base(liveFile(f.log)), Rewrite: profile.Rewrite},
+		Gateway: sites,
+		Logger:  logger,
 	}), logger)
-	f.greet(stderr, l.Addr(), token)
+	f.greet(stderr, l.Addr(), sites.Sites, token)
 
 	var broken error
 	select {
@@ -152,7 +179,7 @@ func isOwnName(host string, names []string) bool {
 }
 
 // greet says where it is and what is served, and who may have it.
-func (f serveFlags) greet(stderr io.Writer, address net.Addr, token string) {
+func (f serveFlags) greet(stderr io.Writer, address net.Addr, sites []gateway.Site, token string) {
 	fmt.Fprintf(stderr, "listening on %s\n", address)
 	fmt.Fprintf(stderr, "  card      http://%s/.well-known/agent-env.json\n", reachable(address))
 	if f.log != "" {
@@ -161,10 +188,17 @@ func (f serveFlags) greet(stderr io.Writer, address net.Addr, token string) {
 	if f.captures != "" {
 		fmt.Fprintf(stderr, "  captures  %s\n", quote(f.captures))
 	}
+	for _, s := range sites {
+		fmt.Fprintf(stderr, "  website   http://%s%s%s/ from %s\n", reachable(address), gateway.WebsitePath, s.Name, s.URL)
+	}
+	open := "the card"
+	if len(sites) > 0 {
+		open = "the cards and " + gateway.WebsitePath
+	}
 	if token == "" {
 		fmt.Fprintf(stderr, "  open      to whoever reaches it, as %s is not set\n", tokenVariable)
 	} else {
-		fmt.Fprintf(stderr, "  guarded   by %s, but for the card\n", tokenVariable)
+		fmt.Fprintf(stderr, "  guarded   by %s, but for %s\n", tokenVariable, open)
 	}
 }
 

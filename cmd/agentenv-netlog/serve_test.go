@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -119,6 +120,43 @@ func TestServeGoesByItsOwnNames(t *testing.T) {
 		answer.Body.Close()
 		if answer.StatusCode != want {
 			t.Errorf("%s: %d, want %d", host, answer.StatusCode, want)
+		}
+	}
+}
+
+// A server that is to have a capture beside it begins once that is running, or not
+// at all.
+func TestServeWaitsForACapture(t *testing.T) {
+	if _, err := exec.LookPath("sh"); err != nil {
+		t.Skip("there is no shell")
+	}
+	bin, ring := t.TempDir(), t.TempDir()
+	const tcpdump = `#!/bin/sh
+echo 'a header of 24 bytes ...' >site.pcap0
+trap 'exit 0' TERM
+trap 'echo "tcpdump: 0 packets captured, 0 packets received by filter, 0 packets dropped by kernel" >&2' USR1
+echo 'tcpdump: listening on any' >&2
+while :; do sleep 0.1; done
+`
+	if err := os.WriteFile(filepath.Join(bin, "tcpdump"), []byte(tcpdump), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+	t.Setenv("TRAFFIC_CAPTURE_DIR", ring)
+	given := start(t, "serve", "--listen", "127.0.0.1:0", "--require-capture", "site", "--require-capture", "other")
+	given.await(t, &given.stderr, "waiting up to 30s for the capture site\n")
+	given.signal(t, syscall.SIGTERM)
+	if code := given.end(t); code != exitInterrupted || strings.Contains(given.stderr.String(), "listening") {
+		t.Errorf("it ended with %d: %s", code, given.stderr.String())
+	}
+	p := start(t, "serve", "--listen", "127.0.0.1:0", "--require-capture", "site", "--require-capture", "site")
+	p.await(t, &p.stderr, "waiting up to 30s for the capture site\n")
+	capturing := start(t, "capture", "--name", "site")
+	p.await(t, &p.stderr, "listening on ")
+	for _, ended := range []*process{p, capturing} {
+		ended.signal(t, syscall.SIGTERM)
+		if code := ended.end(t); code != 0 {
+			t.Errorf("%q ended with %d: %s", ended.Args, code, ended.stderr.String())
 		}
 	}
 }

@@ -43,7 +43,7 @@ func newServe(token string) *cobra.Command {
 	var f serveFlags
 	c := &cobra.Command{
 		Use:   "serve",
-		Short: "Serve captures and a network log to those who collect them, and be a gateway for websites",
+		Short: "Serve captures and a network log to those who collect them, and websites to browsers",
 		Long: `Serve captures and a network log over HTTP to those who collect them, such as
 "agentenv-netlog fetch". Neither has to be there yet: they are read when they are
 asked for, while they are written. Websites can be served through it too.

@@ -333,7 +333,7 @@ func (c *client) handlePlain(t wire.Target, at time.Time) bool {
 	case t.Scheme != "http":
 		return c.turnDown(ex, refusal(netlog.RefusedBadRequest, http.StatusBadRequest, "an https:// URL asked of an http:// proxy: it needs a CONNECT"))
 	case c.p.isBack(&c.req):
-		return c.turnDown(ex, refusedLoop())
+		return c.turnDown(ex, c.p.refusedLoop())
 	case d.Action == Refuse:
 		return c.turnDown(ex, forbidden(d))
 	}

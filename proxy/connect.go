@@ -23,7 +23,7 @@ func (c *client) connect(t wire.Target, at time.Time) {
 		deny(refusedOwn())
 		return
 	case c.p.isBack(&c.req):
-		deny(refusedLoop())
+		deny(c.p.refusedLoop())
 		return
 	}
 	c.trail = c.p.trailOf(&c.req)

@@ -102,8 +102,12 @@ func (c *client) markFor(ex *exchange) string {
 // isBack tells a request that this proxy has asked a parent for.
 func (p *Proxy) isBack(r *wire.Request) bool { return r.Fields.HasToken("connection", p.mark) }
 
-// refusedLoop is how it is turned down.
-func refusedLoop() *failure {
+// refusedLoop is how it is turned down. What the browser gets may be another's
+// certificate that it does not trust: people are told too.
+func (p *Proxy) refusedLoop() *failure {
+	p.toldLoop.Do(func() {
+		p.Logger.Warn("a request has come back to this proxy by way of its upstream proxy: one of the two has to reach servers itself")
+	})
 	return refusal(netlog.RefusedOwnAddress, http.StatusLoopDetected,
 		"the request has come back to this proxy: its upstream proxy is this proxy itself, or asks this one in its turn")
 }

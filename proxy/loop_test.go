@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"log/slog"
 	"net"
 	"slices"
 	"strings"
@@ -75,7 +76,13 @@ func TestParentsOfEachOther(t *testing.T) {
 		})
 	}
 	t.Run("intercepted", func(t *testing.T) {
-		ws := ring(t, 2, func(*Config) {})
+		var told shared
+		ws := ring(t, 2, func(c *Config) { c.Logger = slog.New(slog.NewTextHandler(&told, nil)) })
+		defer func() {
+			if s := told.String(); strings.Count(s, "has come back to this proxy") != 1 {
+				t.Errorf("told: %s", s)
+			}
+		}()
 		if got := ws[0].visit("443"); got != "HTTP/1.1 502 Bad Gateway" {
 			t.Error(got)
 		}

@@ -174,6 +174,7 @@ type Proxy struct {
 	keys      *keyLog // nil for none
 	mark      string  // of what it asks its parents for
 	askings   askings
+	toldLoop  sync.Once
 
 	clients            atomic.Int64 // browser connections numbered so far
 	servers            atomic.Int64 // upstream connections numbered so far

@@ -22,31 +22,47 @@ func (r *Recorder) hasBegun() error {
 	return nil
 }
 
-// A progress is what was written and counted at the last report.
+// A progress is what was written and counted at the last report. tcpdump counts
+// no packet before it has written the one before it: what it has counted since
+// that report, the files can't have had when that report was asked for.
 type progress struct {
 	captured int64
-	files    []string
-	stuck    bool // packets were counted before it, and none written
+	files    []string // as they were before it was asked for
+	asked    []string // the same, of the report that is still to come; nil: none is
 }
 
-// check compares a report with the last one. That once nothing was written may be
-// so since the packets came between a report and the look at the files, but not
-// twice in a row.
+// ask is called before a report is asked for.
+func (p *progress) ask(r *Recorder) (err error) {
+	if p.asked == nil {
+		p.asked, err = ringFiles(r)
+	}
+	return err
+}
+
+// check compares a report with the last one.
 func (p *progress) check(r *Recorder, captured int64) error {
-	files, _, err := numberedFiles(r.Dir, r.Name)
+	files, err := ringFiles(r)
 	if err != nil {
 		return err
 	}
-	before := *p
-	*p = progress{captured: captured}
-	for _, f := range files {
-		if f.number < shelved {
-			p.files = append(p.files, fmt.Sprint(f.Name, " ", f.Bytes))
-		}
-	}
-	p.stuck = captured > before.captured && slices.Equal(p.files, before.files)
-	if p.stuck && before.stuck {
+	if captured > p.captured && slices.Equal(files, p.files) {
 		return errNotWritten
 	}
+	p.captured = captured
+	if p.asked != nil {
+		p.files, p.asked = p.asked, nil
+	}
 	return nil
+}
+
+// ringFiles are the names and sizes of what tcpdump writes.
+func ringFiles(r *Recorder) ([]string, error) {
+	files, _, err := numberedFiles(r.Dir, r.Name)
+	names := []string{}
+	for _, f := range files {
+		if f.number < shelved {
+			names = append(names, fmt.Sprint(f.Name, " ", f.Bytes))
+		}
+	}
+	return names, err
 }

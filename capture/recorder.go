@@ -220,6 +220,9 @@ func (w *watch) until(ctx context.Context, t *tcpdump) error {
 				return errors.Join(err, w.end(t))
 			}
 		case <-ask.C:
+			if err := w.files.ask(w.Recorder); err != nil {
+				return errors.Join(err, w.end(t))
+			}
 			t.process.Signal(syscall.SIGUSR1)
 			if err := w.trim(); err != nil {
 				w.warn("the ring takes more room than it should", "error", err)

@@ -29,6 +29,7 @@ type captureFlags struct {
 	bufferKiB int
 	user      string
 	check     bool
+	given     func(flag string) bool
 }
 
 func newCapture() *cobra.Command {
@@ -66,6 +67,7 @@ your umask says.`,
   agentenv-netlog capture --name web --captures . tcp port 80 or tcp port 443
   agentenv-netlog capture --name site --captures /captures --check`,
 		RunE: func(c *cobra.Command, filter []string) error {
+			f.given = c.Flags().Changed
 			return runCapture(c.Context(), f, filter, c.ErrOrStderr())
 		},
 	}
@@ -118,10 +120,12 @@ func (f *captureFlags) recorder(filter []string) (*capture.Recorder, error) {
 		return nil, misused(fmt.Errorf("--name %q is no name of a capture", f.name), "letters, digits, _ . and -, a letter or a digit first")
 	case dir == "":
 		return nil, misused(errors.New("--captures is missing"), "name the folder of the files, here or in TRAFFIC_CAPTURE_DIR")
-	case f.netns != "" && f.container != 0:
+	case f.given("netns") && f.given("container"):
 		return nil, misused(errors.New("--netns and --container are two networks"), "give one of them")
-	case f.container < 0:
-		return nil, misused(fmt.Errorf("--container %d is no process", f.container), "give the number of a process in it: docker inspect -f '{{.State.Pid}}' CONTAINER")
+	case f.given("netns") && f.netns == "":
+		return nil, misused(errors.New("--netns is empty"), "name the network namespace, such as /run/netns/NAME")
+	case f.given("container") && f.container < 1: // Docker says 0 of a container that is stopped
+		return nil, misused(fmt.Errorf("--container %d is no process", f.container), "give the number of a process in it, which has to be running: docker inspect -f '{{.State.Pid}}' CONTAINER")
 	case f.files < 2 || f.files > 1000:
 		return nil, misused(fmt.Errorf("--files %d is out of bounds", f.files), "give 2 to 1000")
 	case f.fileMB < 1:
@@ -133,7 +137,7 @@ func (f *captureFlags) recorder(filter []string) (*capture.Recorder, error) {
 		Name: f.name, Dir: dir, Interface: f.device, Namespace: f.netns, Filter: filter,
 		Files: f.files, FileMB: f.fileMB, BufferKiB: f.bufferKiB, User: f.user,
 	}
-	if f.container > 0 {
+	if f.given("container") {
 		r.Namespace = fmt.Sprintf("/proc/%d/ns/net", f.container)
 	}
 	if r.User == "" && os.Geteuid() == 0 {

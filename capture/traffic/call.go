@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 )
@@ -93,6 +94,7 @@ func (c *Client) call(ctx context.Context, verb, endpoint string, params map[str
 	if body != nil {
 		r.Header.Set("Content-Type", "application/json")
 	}
+	r.Header.Set("Accept-Encoding", "identity") // without it, a server may choose one (RFC 9110, 12.5.3)
 	if c.config.Token != "" {
 		r.Header.Set("Authorization", "Bearer "+c.config.Token)
 	}
@@ -114,6 +116,9 @@ func (c *Client) call(ctx context.Context, verb, endpoint string, params map[str
 	case answer.StatusCode != http.StatusOK:
 		d.Close()
 		return nil, badAnswer{&StatusError{Status: answer.StatusCode, Message: "that is not what was asked for"}}
+	case !slices.Contains([]string{"", "identity"}, strings.ToLower(answer.Header.Get("Content-Encoding"))):
+		d.Close()
+		return nil, badAnswer{fmt.Errorf("the answer is encoded (%.20q), which was not asked for", answer.Header.Get("Content-Encoding"))}
 	case answer.ContentLength < 0 && len(answer.TransferEncoding) == 0 && answer.ProtoMajor == 1:
 		d.Close() // the end of the connection is all that would tell the body's end
 		return nil, badAnswer{errors.New("the answer does not say where it ends")}

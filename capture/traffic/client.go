@@ -140,12 +140,14 @@ func (c *Client) List(ctx context.Context, card *Card) ([]capture.Capture, error
 // capture's members those that are of their type.
 func parseListing(b []byte) ([]capture.Capture, error) {
 	var l map[string]any
-	if err := json.Unmarshal(b, &l); err != nil {
+	err := json.Unmarshal(b, &l)
+	captures, ok := l["captures"]
+	if err != nil || !ok || captures != nil && list(captures) == nil {
 		return nil, errors.New("the answer is no list of captures")
 	}
 	var out []capture.Capture
 	seen := make(map[string]bool)
-	for _, v := range list(l["captures"]) {
+	for _, v := range list(captures) {
 		e := object(v)
 		name := text(e["name"])
 		if name == "" || seen[name] {

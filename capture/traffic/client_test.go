@@ -262,14 +262,16 @@ func answers(t *testing.T, text string) (address string) {
 
 func TestAnAnswerThatIsNotWhole(t *testing.T) {
 	for text, want := range map[string]string{
-		"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n{}":                           "the connection was cut",
-		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n":          "the connection was cut",
-		"HTTP/1.1 200 OK\r\n\r\n{}":                                                 "the answer does not say where it ends",
-		"HTTP/1.0 200 OK\r\n\r\n{}":                                                 "the answer does not say where it ends",
-		"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}":                            "",
-		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n": "",
-		"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n{]}":                           "it is not JSON",
-		"HTTP/1.1 206 Partial Content\r\nContent-Length: 2\r\n\r\n{}":               "that is not what was asked for",
+		"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n{}":                              "the connection was cut",
+		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n":             "the connection was cut",
+		"HTTP/1.1 200 OK\r\n\r\n{}":                                                    "the answer does not say where it ends",
+		"HTTP/1.0 200 OK\r\n\r\n{}":                                                    "the answer does not say where it ends",
+		"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}":                               "",
+		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n":    "",
+		"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n{]}":                              "it is not JSON",
+		"HTTP/1.1 206 Partial Content\r\nContent-Length: 2\r\n\r\n{}":                  "that is not what was asked for",
+		"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 2\r\n\r\n{}":     `the answer is encoded ("gzip"), which was not asked for`,
+		"HTTP/1.1 200 OK\r\nContent-Encoding: Identity\r\nContent-Length: 2\r\n\r\n{}": "",
 	} {
 		c := newTestClient(t, answers(t, text))
 		_, err := c.Card(t.Context())

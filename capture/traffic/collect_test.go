@@ -499,7 +499,7 @@ func TestAListingThatLies(t *testing.T) {
 	if len(e.asked) != 4 { // list, the two, the HAR
 		t.Errorf("%q were asked for", e.asked)
 	}
-	for _, answer := range []string{`[]`, `"x"`, `<html>`, ``} {
+	for _, answer := range []string{`[]`, `"x"`, `<html>`, ``, `{}`, `{"captures":{"name":"site.pcap0"}}`} {
 		e.fails("list", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, answer) })
 		if m, err = collect(t, e, dir); err == nil || !strings.HasSuffix(m.Error, "the answer is no list of captures") || len(m.Files) != 2 {
 			t.Errorf("%s: %+v, %v", answer, m, err)

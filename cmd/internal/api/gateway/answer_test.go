@@ -51,6 +51,37 @@ func TestWhatComesDown(t *testing.T) {
 	}
 }
 
+// A site that names itself by its own address in a redirect is found by its route.
+func TestARedirectToTheSitesOwnAddress(t *testing.T) {
+	var location string
+	site := newSite(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header()["Location"] = []string{strings.ReplaceAll(location, "SITE", r.Host)}
+		w.WriteHeader(http.StatusFound)
+	})
+	w := withSite(t, site)
+	for _, c := range []struct{ sent, route, root string }{
+		{"http://SITE/a?b#c", "/website/notes/a?b#c", "/a?b#c"}, {"HTTP://SITE", "/website/notes/", "/"}, {"http://SITE?a", "/website/notes/?a", "/?a"}, {"http://SITE//a%2f", "/website/notes//a%2f", "/.//a%2f"}, {"//SITE/a", "/website/notes/a", "/a"},
+		{"https://SITE/a", "", ""}, {"http://SITE.test/a", "", ""}, {"http://SITE0/a", "", ""}, {"http://u@SITE/a", "", ""}, {"http://%53ITE/a", "", ""}, {"/a", "", ""}, {"a", "", ""}, {"?a", "", ""}, {"", "", ""}, {"http://other.test/SITE", "", ""}, {"mailto:SITE", "", ""}, {"http://SITE/%zz", "", ""}, {":", "", ""},
+	} {
+		location = c.sent
+		untouched := strings.ReplaceAll(c.sent, "SITE", strings.TrimPrefix(site, "http://"))
+		if c.route == "" {
+			c.route, c.root = untouched, untouched
+		}
+		if answer, _ := w.get("/website/notes/"); answer.Header.Get("Location") != c.route {
+			t.Errorf("%s becomes %s", c.sent, answer.Header.Get("Location"))
+		}
+		if answer, _ := w.get("/website/notes/", "AgentEnv-Site-Root", "1"); answer.Header.Get("Location") != c.root {
+			t.Errorf("%s becomes %s at a root", c.sent, answer.Header.Get("Location"))
+		}
+	}
+	for a, b := range map[string]string{"http://h": "http://H:80", "https://h": "https://h:443", "http://[::1]:80": "http://[::1]"} {
+		if origin(mustParse(t, a)) != origin(mustParse(t, b)) {
+			t.Errorf("%s is not %s", a, b)
+		}
+	}
+}
+
 func TestASiteThatDoesNotAnswer(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

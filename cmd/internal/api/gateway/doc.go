@@ -13,9 +13,8 @@
 // What comes back is the site's, byte for byte as far as net/http has it: header
 // fields keep their values, their repeats and the order of these, not the order
 // among names; bodies are passed on as they come. What goes up has the target as
-// it was sent, to the byte. The sites' own state is theirs: nothing is cached,
-// rewritten or tried again, but a request on a connection that the site had
-// closed.
+// it was sent, to the byte. Nothing is cached, and nothing rewritten but a Location
+// that names the address that the site has here.
 //
 // A target with a malformed escape in its path never gets here: net/http refuses
 // it.

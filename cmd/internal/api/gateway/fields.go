@@ -81,10 +81,13 @@ func (p *passage) forwarded(in, out http.Header) {
 		}
 	}
 	out.Set("X-Forwarded-Proto", scheme)
-	if strings.Join(in[rootField], "") == "" { // else the site proxy shows it at a root of its own
+	if !p.atRoot() {
 		out.Set("X-Forwarded-Prefix", p.target.prefix)
 	}
 }
+
+// atRoot says whether a site proxy shows the site at a root of its own.
+func (p *passage) atRoot() bool { return strings.Join(p.in.Header[rootField], "") != "" }
 
 // first is the first value of a list: that of whoever stands in front the furthest.
 func first(values []string) string {

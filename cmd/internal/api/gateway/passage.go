@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -8,6 +9,8 @@ import (
 	"net"
 	"net/http"
 	"net/http/httputil"
+	"net/url"
+	"strings"
 
 	"github.com/gorilla/websocket"
 )
@@ -63,8 +66,49 @@ func (p *passage) answered(answer *http.Response) error {
 	if answer.StatusCode == http.StatusSwitchingProtocols {
 		return p.switched(answer)
 	}
+	if location := answer.Header["Location"]; len(location) == 1 {
+		location[0] = p.moved(location[0])
+	}
 	answer.Body = &download{ReadCloser: answer.Body, p: p}
 	return nil
+}
+
+// moved is a Location that the browser can follow: one at the site's own address,
+// as a server names it that does not read X-Forwarded-Host, is under the route.
+func (p *passage) moved(location string) string {
+	u, err := url.Parse(location)
+	if err != nil {
+		return location
+	}
+	u.Scheme = cmp.Or(u.Scheme, p.site.URL.Scheme)
+	_, rest, _ := strings.Cut(location, "//")
+	rest, whole := strings.CutPrefix(rest, u.Host) // it may have a user, or be escaped
+	if !whole || origin(u) != origin(p.site.URL) {
+		return location
+	}
+	if !strings.HasPrefix(rest, "/") {
+		rest = "/" + rest
+	}
+	switch {
+	case !p.atRoot():
+		return p.target.prefix + rest
+	case strings.HasPrefix(rest, "//"): // which would name a host
+		return "/." + rest
+	}
+	return rest
+}
+
+// origin is a URL's scheme and host, with the port.
+func origin(u *url.URL) string {
+	port := u.Port()
+	switch {
+	case port != "":
+	case u.Scheme == "http":
+		port = "80"
+	case u.Scheme == "https":
+		port = "443"
+	}
+	return u.Scheme + "://" + strings.ToLower(u.Hostname()) + ":" + port
 }
 
 // unanswered answers for a site that does not, or takes over what is no answer but

@@ -167,8 +167,9 @@ func (e *early) settle() (*dialled, error) {
 	<-e.done
 	if e.watch != nil {
 		_, err := e.watch.stop()
-		e.over = err != nil || e.alerts()
+		e.over = err != nil
 	}
+	e.over = e.over || e.err == nil && e.alerts()
 	return e.conn, e.err
 }
 

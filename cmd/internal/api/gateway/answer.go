@@ -10,13 +10,17 @@ import (
 // An upload is a request's body on its way up.
 type upload struct {
 	io.ReadCloser
-	ended atomic.Bool
+	ended  atomic.Bool
+	broken atomic.Bool // it is no body, or the client is gone
 }
 
 func (u *upload) Read(b []byte) (int, error) {
 	n, err := u.ReadCloser.Read(b)
-	if err == io.EOF {
+	switch {
+	case errors.Is(err, io.EOF):
 		u.ended.Store(true)
+	case err != nil:
+		u.broken.Store(true)
 	}
 	return n, err
 }

@@ -306,6 +306,19 @@ func TestAnUploadThatIsRefused(t *testing.T) {
 	}
 }
 
+// A body that is none is the client's fault.
+func TestAnUploadThatIsBroken(t *testing.T) {
+	site := newSite(t, func(w http.ResponseWriter, r *http.Request) { io.Copy(io.Discard, r.Body) })
+	w := withSite(t, site)
+	answer := w.raw("POST /website/notes/ HTTP/1.1\r\nHost: gateway.test\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n12345\r\nnonsense\r\n")
+	if !errorOf("400 Bad Request", "the request's body can't be read to its end")(answer) {
+		t.Errorf("%s", answer)
+	}
+	if strings.Contains(w.said.String(), "level=WARN") {
+		t.Errorf("the site is blamed: %s", w.said)
+	}
+}
+
 // 100 Continue is the site's to say.
 func TestExpectContinue(t *testing.T) {
 	site := newSite(t, func(w http.ResponseWriter, r *http.Request) {

@@ -22,6 +22,7 @@ type passage struct {
 	target  target
 	in      *http.Request
 	socket  bool // it asks for a WebSocket
+	upload  *upload
 }
 
 // quiet is for those who would log what is logged here.
@@ -29,10 +30,12 @@ var quiet = log.New(io.Discard, "", 0)
 
 func (p *passage) serve(w http.ResponseWriter) {
 	r := p.in
-	upload := &upload{ReadCloser: r.Body}
-	if upload.ended.Store(r.ContentLength == 0); r.ContentLength != 0 {
+	p.upload = &upload{ReadCloser: r.Body}
+	if r.ContentLength == 0 {
+		p.upload.ended.Store(true)
+	} else {
 		r = r.WithContext(r.Context())
-		r.Body = upload
+		r.Body = p.upload
 	}
 	// A site may answer before it has all of the request: net/http would read the
 	// rest itself, and so take it away from the site.
@@ -41,7 +44,7 @@ func (p *passage) serve(w http.ResponseWriter) {
 		Rewrite: p.rewrite, ModifyResponse: p.answered, ErrorHandler: p.unanswered,
 		Transport: p.transport(), FlushInterval: -1, ErrorLog: quiet,
 	}
-	proxy.ServeHTTP(&answerWriter{w, upload}, r)
+	proxy.ServeHTTP(&answerWriter{w, p.upload}, r)
 }
 
 // transport is the way up. net/http sends again what has no effects when the site
@@ -120,6 +123,10 @@ func (p *passage) unanswered(w http.ResponseWriter, _ *http.Request, err error) 
 	}
 	if p.in.Context().Err() != nil {
 		panic(http.ErrAbortHandler) // the client is gone
+	}
+	if p.upload.broken.Load() {
+		writeError(w, http.StatusBadRequest, "the request's body can't be read to its end")
+		return
 	}
 	p.gateway.logger.Warn("a site did not answer", "site", p.site.Name, "method", p.in.Method, "path", p.target.path, "error", err)
 	writeError(w, http.StatusBadGateway, "Proxy request failed: "+reason(err))

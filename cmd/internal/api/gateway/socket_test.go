@@ -508,6 +508,66 @@ func TestBothAreToldWhenTheServerStops(t *testing.T) {
 	<-ended
 }
 
+// A heap is a connection from which given bytes come, and that keeps what it is
+// sent.
+type heap struct {
+	io.Reader
+	bytes.Buffer
+}
+
+func (h *heap) Read(b []byte) (int, error)  { return h.Reader.Read(b) }
+func (h *heap) Write(b []byte) (int, error) { return h.Buffer.Write(b) }
+func (*heap) Close() error                  { return nil }
+
+// Whatever comes from one side, the other one gets whole frames of which none says
+// what can't be said, then a Close and nothing more.
+func FuzzPump(f *testing.F) {
+	f.Add([]byte{0x81, 0x82, 0, 0, 0, 0, 'h', 'i', 0x89, 0x80, 0, 0, 0, 0}, false)
+	f.Add([]byte{0x01, 1, 'h', 0x8a, 0, 0x80, 126, 0, 3, 'a', 'b', 'c'}, true)
+	for _, c := range closings {
+		f.Add(rawClose(c.said, "because", true), false)
+		f.Add(rawClose(c.said, "because\xff", false), true)
+	}
+	f.Fuzz(func(t *testing.T, b []byte, fromSite bool) {
+		l := &heap{Reader: bytes.NewReader(b)}
+		o := &heap{Reader: strings.NewReader("")}
+		from := &peer{conn: l, in: bufio.NewReader(l), frames: ws.StateServerSide, lost: ws.StatusInternalServerError, closeWait: time.Hour}
+		to := &peer{conn: o, frames: ws.StateClientSide, lost: ws.StatusGoingAway, closeWait: time.Hour}
+		if fromSite {
+			from.frames, from.lost, to.frames, to.lost = to.frames, to.lost, from.frames, from.lost
+		}
+		pump(from, to, 1000)
+		from.end()
+		to.end()
+		state, size := from.frames, int64(0)
+		for {
+			h, err := ws.ReadHeader(&o.Buffer)
+			if err == nil {
+				err = ws.CheckHeader(h, state)
+			}
+			if err != nil || h.Length > int64(o.Len()) {
+				t.Fatalf("%+v is sent, %v", h, err)
+			}
+			payload := o.Next(int(h.Length))
+			if h.OpCode == ws.OpClose {
+				code, _ := saidBy(h, payload)
+				if sendable(code, 0) != code || o.Len() > 0 {
+					t.Fatalf("a Close with %d is sent, and then % x", code, o.Bytes())
+				}
+				return
+			}
+			if !h.OpCode.IsControl() {
+				if size += h.Length; size > 1000 {
+					t.Fatalf("a message of more than %d bytes is sent", size)
+				}
+				if state = state.Set(ws.StateFragmented); h.Fin {
+					state, size = state.Clear(ws.StateFragmented), 0
+				}
+			}
+		}
+	})
+}
+
 func TestAReasonFitsIntoItsFrame(t *testing.T) {
 	long := strings.Repeat("é", 100)
 	if got := cut(long); len(got) != 122 || !strings.HasPrefix(long, got) {

@@ -53,6 +53,7 @@ type harEntry struct {
 		Sent, Received struct{ Messages int64 }
 	} `json:"_websocket"`
 	Messages []harMessage `json:"_webSocketMessages"`
+	GRPC     []harGRPC    `json:"_grpcMessages"`
 	Events   []harEvent   `json:"_eventSourceMessages"`
 }
 
@@ -66,6 +67,14 @@ type harMessage struct {
 	Opcode    int
 	Data      string
 	Truncated bool `json:"_truncated"`
+}
+
+// A harGRPC is one of a gRPC call.
+type harGRPC struct {
+	Type                  string
+	Size                  int64
+	Data                  string
+	Compressed, Truncated bool
 }
 
 // A harEvent is one of an event stream.

@@ -62,8 +62,8 @@ type message struct {
 	Version             string
 	Status              int
 	HeaderBytes         int64 `json:"header_bytes"`
-	Headers, Trailers   [][]string
 	Pseudo              [][]string
+	Headers, Trailers   [][]string
 	Informational       []struct{ Status int }
 	Complete            bool
 	Body                *struct {

@@ -39,17 +39,25 @@ type origin struct {
 // startOrigin serves h on 127.0.0.1 and, where the machine has it, on ::1.
 func startOrigin(t *testing.T, a *authority, h http.Handler) *origin {
 	t.Helper()
+	return startOriginAt(t, a, h, "127.0.0.1")
+}
+
+// startOriginAt serves h on an address of loopback, which is to be localhost's.
+func startOriginAt(t *testing.T, a *authority, h http.Handler, address string) *origin {
+	t.Helper()
 	o := &origin{}
-	secure, err := net.Listen("tcp", "127.0.0.1:0")
+	secure, err := net.Listen("tcp", address+":0")
 	if err != nil {
-		t.Fatal(err)
+		lacking(t, "loopback has one address: "+err.Error())
 	}
 	port := strconv.Itoa(secure.Addr().(*net.TCPAddr).Port)
 	o.host = "localhost:" + port
 	config := &tls.Config{Certificates: []tls.Certificate{a.leaf.tls}, NextProtos: []string{"h2", "http/1.1"}}
 	o.serve(t, h, counting{secure, o, o.host}, config)
-	if six, err := net.Listen("tcp", "[::1]:"+port); err == nil {
-		o.serve(t, h, counting{six, o, o.host}, config)
+	if address == "127.0.0.1" {
+		if six, err := net.Listen("tcp", "[::1]:"+port); err == nil {
+			o.serve(t, h, counting{six, o, o.host}, config)
+		}
 	}
 	plain, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

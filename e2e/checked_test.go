@@ -74,3 +74,16 @@ func faults(t *testing.T, file string, args ...string) []fault {
 	}
 	return list
 }
+
+// sound is the HAR of a log, once check has found nothing in either.
+func sound(t *testing.T, log string) []harEntry {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "network.har")
+	entries := convertTo(t, log, file)
+	for _, path := range []string{log, file} {
+		for _, f := range faults(t, path) {
+			t.Errorf("check of %s: entry %d: %s: %s", filepath.Base(path), f.Entry, f.Rule, f.Text)
+		}
+	}
+	return entries
+}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/agentenv/netlog/har"
@@ -17,7 +18,9 @@ type harEntry struct {
 	Time            float64
 	Request         struct {
 		Method, URL string
+		HTTPVersion string
 		Headers     []harField
+		Pseudo      []harField `json:"_pseudoHeaders"`
 		Cookies     []harField
 		PostData    *struct {
 			MimeType, Text string
@@ -28,7 +31,9 @@ type harEntry struct {
 	Response struct {
 		Status                int
 		StatusText            string
+		HTTPVersion           string
 		Headers               []harField
+		Pseudo                []harField `json:"_pseudoHeaders"`
 		Cookies               []harField
 		HeadersSize, BodySize int64
 		TransferSize          int64 `json:"_transferSize"`
@@ -59,6 +64,16 @@ type harEntry struct {
 
 // A harField is a header or a cookie.
 type harField struct{ Name, Value string }
+
+// valuesOf are the values of every field of a name.
+func valuesOf(fields []harField, name string) (values []string) {
+	for _, f := range fields {
+		if strings.EqualFold(f.Name, name) {
+			values = append(values, f.Value)
+		}
+	}
+	return values
+}
 
 // A harMessage is one of a WebSocket.
 type harMessage struct {

@@ -84,6 +84,16 @@ func (m *message) header(name string) string {
 	return ""
 }
 
+// headers are the values of every field of a name.
+func (m *message) headers(name string) (values []string) {
+	for _, h := range m.Headers {
+		if strings.EqualFold(h[0], name) {
+			values = append(values, h[1])
+		}
+	}
+	return values
+}
+
 // An entry is an exchange or a tunnel: its open line and its end line.
 type entry struct{ open, end *line }
 
@@ -103,6 +113,14 @@ func (e entry) request() []byte {
 		}
 	}
 	return nil
+}
+
+// trailers are the request's, from the line that has them.
+func (e entry) trailers() [][]string {
+	if late := e.end.Request; late != nil && late.Trailers != nil {
+		return late.Trailers
+	}
+	return e.open.Request.Trailers
 }
 
 // A record is a log, read whole.
@@ -235,6 +253,25 @@ func (r *record) to(hosts ...string) []entry {
 		}
 	}
 	return some
+}
+
+// messagesOf are an exchange's messages in order: the direction, and the text or
+// "close" of each.
+func (r *record) messagesOf(id int64) (all []string) {
+	for _, l := range r.lines {
+		if l.Event != "message" || l.ID != id {
+			continue
+		}
+		said := string(l.Base64)
+		switch {
+		case l.Opcode == 8:
+			said = "close"
+		case l.Text != nil:
+			said = *l.Text
+		}
+		all = append(all, l.Dir+" "+said)
+	}
+	return all
 }
 
 // find is the one exchange with this method and URL.

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -281,7 +282,7 @@ func ended(t *testing.T, path string) int {
 func is[T comparable](t *testing.T, what string, got, want T) {
 	t.Helper()
 	if got != want {
-		t.Errorf("%s is %.300v, want %.300v", what, got, want)
+		t.Errorf("%s is %.300s, want %.300s", what, fmt.Sprint(got), fmt.Sprint(want))
 	}
 }
 

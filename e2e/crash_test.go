@@ -37,6 +37,13 @@ func modes() []mode {
 			},
 		},
 		{
+			name: "interception over HTTP/2",
+			asker: func(p *proxy, w *world) func(int) (*http.Response, error) {
+				c := p.multiplexing()
+				return func(i int) (*http.Response, error) { return post(c, "https://"+w.origin.host, i) }
+			},
+		},
+		{
 			// Exchanges of http://, and each fourth a tunnel of its own.
 			name: "stand-in",
 			args: []string{"--stand-in"},

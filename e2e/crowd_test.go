@@ -15,16 +15,23 @@ import (
 // Many clients at once, each asking for one thing after the other: what the
 // origin was asked and answered is in the log and the HAR, to the byte.
 func TestACrowdIsRecordedToTheByte(t *testing.T) {
+	for version, client := range map[string]func(*proxy) *http.Client{"HTTP/1.1": (*proxy).client, "HTTP/2": (*proxy).multiplexing} {
+		t.Run(version, func(t *testing.T) { crowded(t, version, client) })
+	}
+}
+
+func crowded(t *testing.T, version string, client func(*proxy) *http.Client) {
 	const clients, each = 24, 40
 	w := newWorld(t)
 	p := w.proxy()
-	crowd(t, p, clients, each, "https://"+w.origin.host)
+	crowd(t, client(p), clients, each, "https://"+w.origin.host)
 	p.stop()
 	log := readLog(t, p.log)
 	is(t, "the exchanges of the log", len(log.exchanges), clients*each)
 	asked := byOrigin(w.origin.accesses(t), w.origin.host)
 	agree(t, "the origin", asked, "the log", byLog(log.exchanges))
 	agree(t, "the origin", asked, "the HAR", byHAR(t, convert(t, p.log)))
+	spoke(t, log.exchanges, version)
 	for _, e := range log.exchanges {
 		went(t, e)
 	}
@@ -35,7 +42,7 @@ func TestACrowdIsCountedToTheByte(t *testing.T) {
 	const clients, each = 24, 40
 	w := newWorld(t)
 	p := w.proxy("--stand-in")
-	crowd(t, p, clients, each, "https://"+w.origin.host, "http://"+w.origin.plain)
+	crowd(t, p.client(), clients, each, "https://"+w.origin.host, "http://"+w.origin.plain)
 	p.stop()
 	log := readLog(t, p.log)
 	is(t, "the exchanges of the log", len(log.exchanges), clients*each/2)
@@ -43,9 +50,8 @@ func TestACrowdIsCountedToTheByte(t *testing.T) {
 }
 
 // crowd sends its clients to one base after the other.
-func crowd(t *testing.T, p *proxy, clients, each int, bases ...string) {
+func crowd(t *testing.T, client *http.Client, clients, each int, bases ...string) {
 	t.Helper()
-	client := p.client()
 	var crowd sync.WaitGroup
 	for n := range clients {
 		crowd.Go(func() {

@@ -145,6 +145,20 @@ func (f *framed) settled() bool {
 // over tells whether the connection has ended.
 func (f *framed) over() bool { return f.look(func() bool { return f.err != nil }) }
 
+// await polls a condition until it is true, or the connection has ended: false. The
+// connection's deadline bounds it.
+func (f *framed) await(ok func() bool) bool {
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for !ok() {
+		if f.over() {
+			return ok()
+		}
+		<-tick.C
+	}
+	return true
+}
+
 // encoded is a header block of pairs.
 func (f *framed) encoded(pairs ...string) []byte {
 	f.block.Reset()

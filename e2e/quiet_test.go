@@ -31,7 +31,11 @@ func serveQuietly(t *testing.T, h http.Handler, config *tls.Config) (port string
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := &http.Server{Handler: h, TLSConfig: config, ErrorLog: log.New(io.Discard, "", 0)}
+	server := &http.Server{
+		Handler: h, TLSConfig: config, ErrorLog: log.New(io.Discard, "", 0),
+		// Else one body that nobody reads leaves no room for others on its connection.
+		HTTP2: &http.HTTP2Config{MaxReceiveBufferPerConnection: 16 << 20, MaxReceiveBufferPerStream: 1 << 20},
+	}
 	served := make(chan struct{})
 	go func() {
 		defer close(served)

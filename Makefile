@@ -9,16 +9,23 @@ SOAK ?= 30m
 E2EFLAGS ?=
 BATTERYFLAGS ?=
 BENCHFLAGS ?=
+IMAGEFLAGS ?=
+DOCKER ?= docker
+IMAGE ?= agentenv-netlog
 TOOL := go tool -modfile=tools/go.mod
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 
-.PHONY: help build fmt lint test race docs fuzz e2e e2e-setup soak bench battery vuln
+.PHONY: help build image fmt lint test race docs fuzz e2e e2e-setup soak bench battery vuln
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
 
 build: ## the static binary, bin/agentenv-netlog
 	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/agentenv-netlog ./cmd/agentenv-netlog
+
+image: export GOOS := linux
+image: build ## the image IMAGE (agentenv-netlog), by DOCKER (docker) and IMAGEFLAGS
+	$(DOCKER) build $(IMAGEFLAGS) --label org.opencontainers.image.version=$(VERSION) --tag $(IMAGE) .
 
 fmt: ## format every Go file
 	gofmt -w $$(git ls-files --cached --others --exclude-standard '*.go')

@@ -6,6 +6,7 @@ SHELL := bash
 
 FUZZTIME ?= 5m
 SOAK ?= 30m
+TOUR ?= tour
 E2EFLAGS ?=
 BATTERYFLAGS ?=
 BENCHFLAGS ?=
@@ -15,7 +16,7 @@ IMAGE ?= agentenv-netlog
 TOOL := go tool -modfile=tools/go.mod
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 
-.PHONY: help build image fmt lint test race docs fuzz e2e e2e-setup soak bench battery vuln
+.PHONY: help build image fmt lint test race docs fuzz e2e e2e-setup soak tour bench battery vuln
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
@@ -63,6 +64,10 @@ e2e: e2e-setup ## the binary among real parties; nothing is skipped
 
 soak: ## 2,000 clients of every kind for SOAK (30m), and what the proxy has of them then
 	NETLOG_SOAK=$(SOAK) go test -count=1 -timeout 0 -v -run '^TestMixedTraffic$$' ./e2e
+
+tour: ## the whole product on one machine, to watch (root); its files go to TOUR (./tour)
+	go test -c -o bin/e2e.test ./e2e
+	cd e2e && NETLOG_E2E=all NETLOG_TOUR='$(abspath $(TOUR))' ../bin/e2e.test -test.run '^TestTheTour$$'
 
 bench: ## the proxy beside its peers and the floor, one table (BENCHFLAGS="-only json")
 	go run ./bench $(BENCHFLAGS)

@@ -65,6 +65,9 @@ exec "$@"`
 	c := exec.CommandContext(ctx, "unshare", "--net", "--mount", "--fork", "--pid", "--mount-proc", "--kill-child",
 		"sh", "-c", script, "sh", at, test, "-test.run=^"+t.Name()+"$", "-test.v", "-test.count=1")
 	c.Env = append(os.Environ(), insideVariable+"="+filepath.Dir(binary(t)))
+	if os.Getenv(tourVariable) != "" {
+		c.ExtraFiles = []*os.File{os.Stdout} // where what is told appears at once
+	}
 	out, err := c.CombinedOutput()
 	switch said := string(out); {
 	case strings.Contains(said, "--- SKIP: "+t.Name()+" "):

@@ -22,8 +22,15 @@ type daemon struct {
 // startDaemon runs one, and waits until it says that it is ready.
 func startDaemon(t *testing.T, ready string, env []string, args ...string) *daemon {
 	t.Helper()
-	d := &daemon{t: t, cmd: exec.Command(binary(t), args...), said: &said{}, ended: make(chan struct{})}
-	d.cmd.Env = append(clean(os.Environ()), env...)
+	cmd := exec.Command(binary(t), args...)
+	cmd.Env = append(clean(os.Environ()), env...)
+	return startAsDaemon(t, ready, cmd)
+}
+
+// startAsDaemon does so with a command that may be within others.
+func startAsDaemon(t *testing.T, ready string, cmd *exec.Cmd) *daemon {
+	t.Helper()
+	d := &daemon{t: t, cmd: cmd, said: &said{}, ended: make(chan struct{})}
 	d.cmd.Stdout, d.cmd.Stderr = d.said, d.said
 	if err := d.cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -36,13 +43,13 @@ func startDaemon(t *testing.T, ready string, env []string, args ...string) *daem
 		d.cmd.Process.Signal(syscall.SIGTERM)
 		d.wait()
 		if strings.Contains(d.said.String(), "DATA RACE") || strings.Contains(d.said.String(), "panic:") {
-			t.Errorf("%q said:\n%s", args, d.said)
+			t.Errorf("%q said:\n%s", cmd.Args, d.said)
 		}
 	})
 	until(t, strconv.Quote(ready), func() bool {
 		select {
 		case <-d.ended:
-			t.Fatalf("%q ended: %v\n%s", args, d.err, d.said)
+			t.Fatalf("%q ended: %v\n%s", cmd.Args, d.err, d.said)
 		default:
 		}
 		return strings.Contains(d.said.String(), ready)

@@ -24,7 +24,7 @@ func (v *visit) graded(t *testing.T, trace string, but ...string) {
 	verdicts := readings(t, python, inTestdata(t, "readers", "with_webarena.py"), trace, inTestdata(t, "readers", "tasks.json"), v.shop.url(""), t.TempDir())
 	var restated map[string]bool
 	if trace != v.theirs { // which is not as those would have a HAR of ours
-		restated = v.restated(t, trace)
+		restated = gradedByRules(t, trace, inTestdata(t, "readers", "tasks.json"), v.shop.url(""))
 	}
 	right, wrong := 0, 0
 	for _, r := range verdicts {
@@ -50,8 +50,8 @@ func (v *visit) graded(t *testing.T, trace string, but ...string) {
 	}
 }
 
-// restated are the verdicts of internal/webarena, by task and wrong expectation.
-func (v *visit) restated(t *testing.T, file string) map[string]bool {
+// gradedByRules are the verdicts of internal/webarena, by task and wrong expectation.
+func gradedByRules(t *testing.T, file, tasks, site string) map[string]bool {
 	t.Helper()
 	load, text := webarena.Load, contentOf(t, file)
 	if strings.HasSuffix(file, ".zip") {
@@ -68,14 +68,14 @@ func (v *visit) restated(t *testing.T, file string) map[string]bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cases, err := webarena.LoadCases(contentOf(t, inTestdata(t, "readers", "tasks.json")))
+	cases, err := webarena.LoadCases(contentOf(t, tasks))
 	if err != nil {
 		t.Fatal(err)
 	}
 	verdicts := map[string]bool{}
 	for _, c := range cases {
 		for i, task := range append([]webarena.Task{c.Task}, c.Wrong...) {
-			verdict, err := trace.Grade(task, map[string]string{"SHOPPING": v.shop.url("")})
+			verdict, err := trace.Grade(task, map[string]string{"SHOPPING": site})
 			if err != nil {
 				t.Errorf("%s %d: %v", c.Name, i, err)
 			}

@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -579,10 +580,26 @@ func TestSitesAreOutOfTheUsersReach(t *testing.T) {
 		return err == nil && strings.Contains(out, "/website/notes/back")
 	})
 	t.Logf("it was back after %v", time.Since(killed))
-	if again := c.servedBy(); again == pid {
+	again := c.servedBy()
+	if again == pid {
 		t.Error("the log has no second start line")
 	}
+	_, rest, _ = strings.Cut(string(contentOf(t, fmt.Sprintf("/proc/%d/stat", again))), ") ")
+	parent, err := strconv.Atoi(strings.Fields(rest)[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(parent, syscall.SIGKILL); err != nil { // who supervises it
+		t.Fatal(err)
+	}
+	if out, err := as(t, agentID, "curl -s https://notes.test/left"); err != nil || !strings.Contains(out, "/website/notes/left") {
+		t.Errorf("without who supervised it, it serves %q, %v", out, err)
+	}
 	r := c.uninstall() // whose log has numbers without a gap
+	if conn, err := net.Dial("tcp4", "127.0.0.1:443"); err == nil {
+		conn.Close()
+		t.Error("the proxy is still there")
+	}
 	r.find(t, "GET", "https://notes.test/back")
 }
 

@@ -119,24 +119,24 @@ func lastError(path string, offset int64) string {
 	return said
 }
 
-// stopSites ends whatever serves the installation.
+// stopSites ends whatever serves the installation: who supervises and the proxy with
+// it or, where that one was killed, the proxy that is left.
 func stopSites(root string) error {
-	pid := install.Holder(root)
-	if pid == 0 {
-		return nil
-	}
-	if err := syscall.Kill(pid, syscall.SIGTERM); err != nil && !errors.Is(err, syscall.ESRCH) {
-		return fmt.Errorf("stop the proxy, process %d: %w", pid, err)
-	}
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	limit := time.After(sitesStop)
-	for install.Holder(root) == pid {
-		select {
-		case <-tick.C:
-		case <-limit:
-			syscall.Kill(-pid, syscall.SIGKILL) // its group: the proxy with who supervises it
-			limit = nil
+	for pid := install.Holder(root); pid != 0; pid = install.Holder(root) {
+		if err := syscall.Kill(pid, syscall.SIGTERM); err != nil && !errors.Is(err, syscall.ESRCH) {
+			return fmt.Errorf("stop the proxy, process %d: %w", pid, err)
+		}
+		limit := time.After(sitesStop)
+		for install.Holder(root) == pid {
+			select {
+			case <-tick.C:
+			case <-limit:
+				syscall.Kill(-pid, syscall.SIGKILL) // its group, which is only there with who supervises
+				syscall.Kill(pid, syscall.SIGKILL)
+				limit = nil
+			}
 		}
 	}
 	return nil

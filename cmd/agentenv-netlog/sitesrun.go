@@ -96,6 +96,13 @@ func runSites(f sitesRunFlags, c site.Config, signals <-chan os.Signal, stderr i
 			continued = fmt.Sprintf(" (continued after line %d)", begun.Last-begun.Lines)
 		}
 	}
+	if f.ready > 0 && install.Installed(f.root) { // it is supervised
+		release, err := install.Inherit(f.root)
+		if err != nil {
+			return errors.Join(err, log.Close())
+		}
+		defer release()
+	}
 	if err := install.Become(user); err != nil {
 		return errors.Join(err, log.Close())
 	}

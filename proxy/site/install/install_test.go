@@ -4,10 +4,12 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -300,5 +302,41 @@ func TestLock(t *testing.T) {
 	release()
 	if got := other(); !slices.Equal(got, []string{"0", "false"}) {
 		t.Errorf("another process afterwards: %q", got)
+	}
+}
+
+// Who was started by the holder holds it when that one is gone.
+func TestInherit(t *testing.T) {
+	if root := os.Getenv("NETLOG_TEST_INHERIT"); root != "" { // the other process
+		if _, err := Inherit(root); err != nil {
+			t.Fatal(err)
+		}
+		io.Copy(io.Discard, os.Stdin)
+		return
+	}
+	root := system(t)
+	if err := os.MkdirAll(filepath.Join(root, site.Folder), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	release, err := Lock(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := exec.Command(os.Args[0], "-test.run=^TestInherit$")
+	c.Env = append(os.Environ(), "NETLOG_TEST_INHERIT="+root)
+	in, err := c.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer c.Wait()
+	defer in.Close()
+	release()
+	for deadline := time.Now().Add(30 * time.Second); Holder(root) != c.Process.Pid; runtime.Gosched() {
+		if time.Now().After(deadline) {
+			t.Fatalf("it is held by %d, not %d", Holder(root), c.Process.Pid)
+		}
 	}
 }

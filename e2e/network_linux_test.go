@@ -104,6 +104,7 @@ func newLAN(t *testing.T) *lan {
 	n := &lan{t: t, dir: t.TempDir(), site: newNamespace(t), browser: newNamespace(t)}
 	n.site.do("ip", "link", "add", "eth0", "type", "veth", "peer", "name", "eth0", "netns", fmt.Sprint(n.browser.pid))
 	for address, at := range map[string]*namespace{siteAddress: n.site, "10.77.0.2": n.browser} {
+		at.do("ip", "link", "set", "eth0", "addrgenmode", "none") // no IPv6, whose own packets come at any time
 		at.do("ip", "address", "add", address+"/24", "dev", "eth0")
 		at.do("ip", "link", "set", "eth0", "up")
 	}

@@ -68,6 +68,7 @@ func TestFloods(t *testing.T) {
 				}
 			}()
 			s.wantGoAway(c.code)
+			s.peer.nc.Close()
 			if err := s.wait(); err == nil {
 				t.Error("it ended without an error")
 			}

@@ -125,7 +125,7 @@ const (
 	unsettledStreams = 100
 
 	lingerTime  = 2 * time.Second
-	lingerBytes = 256 << 10
+	lingerBytes = 4 << 20 // a flood that is on its way, so that its sender learns why it was cut off
 )
 
 // An Error ends a stream or a connection by an error code of HTTP/2.

@@ -1,9 +1,13 @@
 package h2
 
+// maxPast is how many streams are remembered: as many as are open at once, since a
+// connection's end may close them all.
+const maxPast = 256
+
 // A past is the streams that were closed last.
 type past struct {
-	ids  [128]uint32
-	ours [128]bool
+	ids  [maxPast]uint32
+	ours [maxPast]bool
 	next int
 }
 

@@ -1,8 +1,10 @@
 package proxy
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"strings"
 	"sync"
@@ -450,5 +452,71 @@ func TestAnEarlyAnswer(t *testing.T) {
 	p := w.want(s.addr, "exchange mitm POST https://ADDR/ 413")[0]
 	if !p.end.Response.Complete {
 		t.Errorf("%+v", p.end.Response)
+	}
+}
+
+// Where there is no server any more the browser is told so, and its connection goes on.
+func TestATrunkThatCantBeMadeAgain(t *testing.T) {
+	w := newWorld(t, nil)
+	l := listen(t)
+	addr := l.Addr().String()
+	served := make(chan bool)
+	go func() {
+		defer close(served)
+		conn, err := l.Accept()
+		if err != nil {
+			return
+		}
+		l.Close()
+		defer conn.Close()
+		cert, _ := w.ca.leaf("127.0.0.1")
+		session := tls.Server(conn, &tls.Config{NextProtos: []string{"h2"}, Certificates: []tls.Certificate{*cert}})
+		p := newH2Peer(t, session)
+		io.ReadFull(session, make([]byte, len(http2.ClientPreface)))
+		p.fr.WriteSettings()
+		id, _ := p.request()
+		p.head(id, true, fields(":status", "204"))
+		p.fr.WriteGoAway(id, http2.ErrCodeNo, nil)
+		io.Copy(io.Discard, session)
+	}()
+	b := w.h2browser(addr)
+	if a := b.do(b.get("/first")); a.String() != "204 " {
+		t.Fatal(a)
+	}
+	<-served
+	for _, path := range []string{"/second", "/third"} {
+		a := b.do(b.get(path))
+		if mark, _ := a.head.Get("x-agentenv-proxy"); a.head.Status() != 502 || mark != "failed" {
+			t.Errorf("%v", a)
+		}
+	}
+	w.want(addr, "exchange mitm GET https://ADDR/first 204", "exchange mitm GET https://ADDR/second failed connect refused", "exchange mitm GET https://ADDR/third failed connect refused")
+}
+
+// HTTP/2 by prior knowledge, in the clear, is none that is looked into: a tunnel
+// inside a CONNECT, nothing to a proxy.
+func TestHTTP2InTheClear(t *testing.T) {
+	w := newWorld(t, nil)
+	addr := w.origin(func(p *party) {
+		p.expect(http2.ClientPreface)
+		p.send("settings")
+	})
+	b := w.connect(addr)
+	b.send(http2.ClientPreface)
+	b.expect("settings")
+	b.expectEnd()
+	b.Close()
+	w.logHas(`"event":"end"`)
+	b = w.browser()
+	b.send(http2.ClientPreface)
+	if got := b.head(); !strings.HasPrefix(got, "HTTP/1.1 400 ") {
+		t.Errorf("answer: %q", got)
+	}
+	ps := w.waitFor(2)
+	if got := ps[0].String(); got != "tunnel tunnel "+addr || ps[0].end.Tunnel.Sent != int64(len(http2.ClientPreface)) {
+		t.Error(got, ps[0].end.Tunnel)
+	}
+	if r := ps[1].end.Refused; r == nil || r.Code != netlog.RefusedBadRequest {
+		t.Errorf("%v", ps[1])
 	}
 }

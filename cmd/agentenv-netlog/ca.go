@@ -128,7 +128,7 @@ func authorityFolder(flag string) (string, error) {
 func loadAuthority(dir string) (*ca.Authority, error) {
 	a, err := ca.Load(dir)
 	if errors.Is(err, ca.ErrNone) {
-		return nil, failed(err, "make one: agentenv-netlog ca create")
+		return nil, failed(err, "make one: agentenv-netlog ca create, with the same --ca-dir if there was one")
 	}
 	if err != nil {
 		return nil, unusableAuthority(err)

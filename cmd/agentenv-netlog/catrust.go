@@ -80,6 +80,9 @@ func newCAUntrust() *cobra.Command {
 	return c
 }
 
+// bySudo names the program by its path: sudo looks for names in folders of its own.
+const bySudo = `call it by sudo "$(command -v agentenv-netlog)"`
+
 // trustedFolder is the authority's: under sudo that of the user who called it.
 func trustedFolder(flag string) (string, error) {
 	if name := os.Getenv("SUDO_USER"); flag == "" && name != "" && os.Geteuid() == 0 {
@@ -113,7 +116,7 @@ func (f *trustFlags) open() (*trust.Journal, *trust.User, error) {
 	}
 	f.root = root
 	if f.root == "" && os.Geteuid() != 0 {
-		return nil, nil, failed(errors.New("only root can change what the system trusts"), "call it by sudo; for one program, see: agentenv-netlog ca bundle --help")
+		return nil, nil, failed(errors.New("only root can change what the system trusts"), bySudo+"; for one program, see: agentenv-netlog ca bundle --help")
 	}
 	name := cmp.Or(f.user, os.Getenv("SUDO_USER"))
 	if u, err := user.Current(); name == "" && err == nil {

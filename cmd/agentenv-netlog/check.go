@@ -175,7 +175,7 @@ func checkLog(log *netlog.Log, path string, p *progress, t *findings) (string, e
 	if err != nil {
 		return "", err
 	}
-	return t.summary(count(int(stats.Lines), "line") + ", " + entries(stats.Entries)), nil
+	return t.summary(count(stats.Lines, "line") + ", " + entries(stats.Entries)), nil
 }
 
 func entries(n int64) string {

@@ -143,9 +143,9 @@ func (t *findings) summary(what string) string {
 	case t.faults+t.warnings == 0:
 		return what + ", no fault"
 	case t.warnings == 0:
-		return what + ", " + count(int(t.faults), "fault")
+		return what + ", " + count(t.faults, "fault")
 	case t.faults == 0:
-		return what + ", no fault, " + count(int(t.warnings), "warning")
+		return what + ", no fault, " + count(t.warnings, "warning")
 	}
-	return what + ", " + count(int(t.faults), "fault") + ", " + count(int(t.warnings), "warning")
+	return what + ", " + count(t.faults, "fault") + ", " + count(t.warnings, "warning")
 }

@@ -186,7 +186,7 @@ func (r fetched) tell(stderr io.Writer, several bool) {
 	}
 }
 
-func count(n int, what string) string {
+func count[N int | int64](n N, what string) string {
 	if n == 1 {
 		return "1 " + what
 	}

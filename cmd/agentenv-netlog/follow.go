@@ -58,7 +58,7 @@ func followLog(ctx context.Context, path string, f *follower, out *bufio.Writer,
 		after = p.Next
 		unreadable += p.Unreadable
 		if p.Unreadable > 0 {
-			warn(stderr, "%d lines of the log could not be used", unreadable)
+			warn(stderr, "%s of the log could not be used", count(unreadable, "line"))
 		}
 		if err := f.lines(p.Lines); err != nil {
 			return err

@@ -322,23 +322,19 @@ func summarize(stderr io.Writer, s har.Stats, path string) {
 	if len(some) > 0 {
 		detail = " (" + strings.Join(some, ", ") + ")"
 	}
-	entries := "entries"
-	if s.Entries == 1 {
-		entries = "entry"
-	}
-	fmt.Fprintf(stderr, "%s: %d %s in %s%s\n", program, s.Entries, entries, path, detail)
+	fmt.Fprintf(stderr, "%s: %s in %s%s\n", program, entries(s.Entries), path, detail)
 	if s.Entries == 0 && s.Filtered > 0 {
 		warn(stderr, "no entry passes the filters")
 	} else if s.Entries == 0 {
 		warn(stderr, "the log has no entry")
 	}
 	if s.Unreadable > 0 {
-		warn(stderr, "%d lines of the log could not be used", s.Unreadable)
+		warn(stderr, "%s of the log could not be used", count(s.Unreadable, "line"))
 	}
 	if s.Orphans > 0 {
-		warn(stderr, "%d end lines have no open line in the log", s.Orphans)
+		warn(stderr, "%s without an open line in the log", count(s.Orphans, "end line"))
 	}
 	if s.Lost > 0 {
-		warn(stderr, "%d exchanges have no lines, as the log could not be written in time", s.Lost)
+		warn(stderr, "%s without lines, as the log could not be written in time", count(s.Lost, "exchange"))
 	}
 }

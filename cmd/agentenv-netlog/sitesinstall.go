@@ -142,7 +142,7 @@ func uninstallSites(root string, deleteLog bool, stdout io.Writer) error {
 		return err
 	}
 	if root == "" && os.Geteuid() != 0 {
-		return failed(errors.New("only root can take the sites away"), "call it by sudo")
+		return failed(errors.New("only root can take the sites away"), bySudo)
 	}
 	if !install.Installed(root) {
 		_, err := fmt.Fprintln(stdout, "no sites are installed")

@@ -91,6 +91,11 @@ func (r *Reader) page(after int64, limit int) (*Page, error) {
 		return nil, err
 	}
 	if len(p.Lines) == 0 && at.last > 0 && at.last < p.Next {
+		// Its line 1 may have come since it was looked for; seen later, it would be
+		// another one more.
+		if _, err := r.another(log); err != nil {
+			return nil, err
+		}
 		p = &Page{BegunAgain: true}
 		err = p.read(log.Scan(), limit)
 	}

@@ -435,6 +435,39 @@ func TestFollow(t *testing.T) {
 	}
 }
 
+// A log that is written anew in its place is begun again once, whenever it is
+// looked at meanwhile.
+func TestFollowALogWrittenAnew(t *testing.T) {
+	path := filepath.Join(t.TempDir(), LiveName)
+	write(t, path, tunnelLines(1, 3, 0))
+	r := NewReader(path)
+	next := make(chan string)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		defer close(next)
+		after := int64(3)
+		for {
+			p, err := r.Follow(ctx, after, 1<<20)
+			if err != nil {
+				return
+			}
+			after = p.Next
+			next <- brief(p)
+		}
+	}()
+	for round := 1; round <= 150; round++ {
+		write(t, path, tunnelLines(1, 2, round))
+		again := <-next
+		appendTo(t, path, tunnelLine(3, round, 0))
+		if more := <-next; again != "[1 2] next 2 begun again" || more != "[3] next 3" {
+			t.Fatalf("round %d: %s, then %s", round, again, more)
+		}
+	}
+	cancel()
+	for range next {
+	}
+}
+
 // TestReadingIsFlat reads a long line without holding it.
 func TestReadingIsFlat(t *testing.T) {
 	path := filepath.Join(t.TempDir(), LiveName)

@@ -27,7 +27,7 @@ func TestTheKeyLogDecryptsACapture(t *testing.T) {
 	_, proxyPort, _ := net.SplitHostPort(p.address)
 	_, originPort, _ := net.SplitHostPort(w.origin.host)
 
-	recorder := exec.Command(tcpdump, "-i", "lo", "-n", "-U", "--immediate-mode", "-B", "16384", "-Z", "root", "-w", capture,
+	recorder := exec.Command(tcpdump, "-i", "lo", "-n", "-U", "-B", "65536", "-Z", "root", "-w", capture,
 		fmt.Sprintf("tcp port %s or tcp port %s", proxyPort, originPort))
 	var heard said
 	recorder.Stderr = &heard

@@ -646,7 +646,7 @@ func TestSitesRefuse(t *testing.T) {
 	taken.Close()
 	write(t, "/tmp/netlog-sites.json", []byte(sitesConfig))
 	defer os.Remove("/tmp/netlog-sites.json")
-	if out, err := as(t, agentID, "agentenv-netlog sites install /tmp/netlog-sites.json"); err == nil || !strings.Contains(out, "only root can install") {
+	if out, err := as(t, agentID, "agentenv-netlog sites install /tmp/netlog-sites.json"); err == nil || !strings.Contains(out, "only root can install") || !strings.Contains(out, "hint: call it by sudo") {
 		t.Errorf("a user installs: %v %s", err, out)
 	}
 	sameFiles(t, c.before, systemFiles(t))

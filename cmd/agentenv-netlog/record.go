@@ -43,13 +43,14 @@ func newRecord(token string) *cobra.Command {
 		Long: `Run a command with a recording proxy of its own and leave a HAR of what it did.
 
 The command finds the proxy in HTTP_PROXY, HTTPS_PROXY and ALL_PROXY (in both
-cases, NO_PROXY is emptied; NODE_USE_ENV_PROXY is set), and certificates to trust
-in SSL_CERT_FILE, CURL_CA_BUNDLE, REQUESTS_CA_BUNDLE, GIT_SSL_CAINFO and
-NODE_EXTRA_CA_CERTS. Chromium and Chrome, told by the command's name, also
-behind env, nice, timeout, xvfb-run and the like, get flags instead, among them
-a fresh profile; one that you give yourself wins. A script that starts a browser
-has to hand the proxy on and have certificate errors ignored, Firefox wants a
-profile with the certificate, and wget
+cases, NO_PROXY is emptied; NODE_USE_ENV_PROXY is set, which Node 22.21, 24 and
+later look at), and certificates to trust in SSL_CERT_FILE, CURL_CA_BUNDLE,
+REQUESTS_CA_BUNDLE, GIT_SSL_CAINFO and NODE_EXTRA_CA_CERTS. Chromium and Chrome,
+told by the command's name, also behind env, nice, timeout, xvfb-run and the like,
+get flags instead, among them a fresh profile; one that you give yourself wins. A
+script that starts a browser has to hand the proxy on and have certificate errors
+ignored. Firefox wants a profile with the certificate, and for localhost
+network.proxy.allow_hijacking_localhost in it. wget wants
 --ca-certificate="$(agentenv-netlog ca path)".
 
 The terminal is the command's, Ctrl-C too. Bodies of every type are kept, up to
@@ -242,6 +243,9 @@ func writeRecord(t target, logPath, output string, stderr io.Writer) error {
 		stats, writeErr := t.write(log, har.Options{Version: programVersion(), Title: filepath.Base(logPath)})
 		if writeErr == nil {
 			summarize(stderr, stats, output)
+			if stats.Entries == 0 {
+				warn(stderr, "the command asked for nothing, or has to be told of the proxy or the certificate; see: agentenv-netlog record --help")
+			}
 			return nil
 		}
 		err = writeErr

@@ -62,6 +62,9 @@ func installSites(root string, c site.Config, token string, stdout io.Writer) er
 	}
 	table, _, err := examine(c)
 	if err := errors.Join(err, install.Check(root, c, table)); err != nil {
+		if root == "" && os.Geteuid() != 0 {
+			return failed(err, bySudo)
+		}
 		return failed(err, "nothing was changed; agentenv-netlog sites check has the table")
 	}
 	if install.Installed(root) { // what it has changed is what the next must find

@@ -374,6 +374,13 @@ func TestSitesInChromium(t *testing.T) {
 		if strings.HasSuffix(e.url(), "/favicon.ico") || strings.Contains(e.open.Request.header("User-Agent"), "agentenv") {
 			continue
 		}
+		version := "HTTP/1.1"
+		if run := len(got) / len(want); run != 1 && strings.HasPrefix(e.url(), "https:") {
+			version = "HTTP/2"
+		}
+		if e.open.Request.Version != version {
+			t.Errorf("%s was asked for by %s, want %s", e.url(), e.open.Request.Version, version)
+		}
 		got = append(got, e.open.Request.Method+" "+e.url()+" "+came(e))
 		if e.open.Via != "site" {
 			t.Errorf("%s went by %s", e.url(), e.open.Via)

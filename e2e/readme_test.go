@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,31 +11,51 @@ import (
 	"testing"
 )
 
-// readme returns the lines of the README's fenced blocks of a language.
+// readme returns the lines of the fenced blocks of a language: those of the README
+// and of the pages of docs.
 func readme(t *testing.T, language string) []string {
 	t.Helper()
-	text, err := os.ReadFile("../README.md")
+	pages, err := filepath.Glob("../docs/*.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	var lines []string
-	within := ""
-	for line := range strings.Lines(string(text)) {
-		line = strings.TrimRight(line, "\n")
-		switch mark, ok := strings.CutPrefix(line, "```"); {
-		case ok && within == "":
-			within = mark
-		case ok:
-			within = ""
-		case within == language:
-			lines = append(lines, line)
+	for _, page := range append([]string{"../README.md"}, pages...) {
+		within := ""
+		for line := range strings.Lines(string(contentOf(t, page))) {
+			line = strings.TrimRight(line, "\n")
+			switch mark, ok := strings.CutPrefix(line, "```"); {
+			case ok && within == "":
+				within = mark
+			case ok:
+				within = ""
+			case within == language:
+				lines = append(lines, line)
+			}
 		}
 	}
 	return lines
 }
 
-// What of the README can be run without the network is run, in its order, in
-// one empty folder that is also the home.
+// block returns the lines of a JSON file that a page shows, from the first of them on.
+func block(t *testing.T, first string) string {
+	t.Helper()
+	lines := readme(t, "json")
+	from := slices.IndexFunc(lines, func(l string) bool { return strings.HasPrefix(l, first) })
+	if from < 0 {
+		t.Fatalf("no page has a file that begins with %s", first)
+	}
+	for to := from + 1; to <= len(lines); to++ {
+		if text := strings.Join(lines[from:to], "\n"); json.Valid([]byte(text)) {
+			return text
+		}
+	}
+	t.Fatalf("the file that begins with %s is no JSON", first)
+	return ""
+}
+
+// What of the README and the pages can be run without the network is run, in one
+// folder that is also the home.
 func TestTheReadmesCommandsRun(t *testing.T) {
 	commands := []struct{ line, needs string }{
 		{"go run ./cmd/agentenv-netlog demo", ""},
@@ -44,12 +65,19 @@ func TestTheReadmesCommandsRun(t *testing.T) {
 		{`jq -r 'select(.event=="open") | [.n, .request.method, .request.url // .target] | @tsv' network.jsonl`, "jq"},
 		{`jq -R 'fromjson? | select(.event=="open") | .n' network.jsonl`, "jq"},
 		{"agentenv-netlog show network.jsonl --status -1", ""},
+		{"agentenv-netlog show network.jsonl --id 26", ""},
+		{"agentenv-netlog show network.har --json | jq -r 'select(.time > 500) | .url'", "jq"},
+		{"agentenv-netlog har network.jsonl --for webarena", ""},
+		{"agentenv-netlog har network.jsonl --gzip", ""},
+		{"agentenv-netlog har network.jsonl -o trace.zip", ""},
+		{"agentenv-netlog sites check sites.json", ""},
 		{"mkdir -p ~/.pki/nssdb && certutil -d sql:$HOME/.pki/nssdb -N --empty-password", "certutil"},
 		{`certutil -d sql:$HOME/.pki/nssdb -A -t C,, -n agentenv-netlog -i "$(agentenv-netlog ca path)"`, "certutil"},
 		{"certutil -d sql:$HOME/.pki/nssdb -D -n agentenv-netlog", "certutil"},
 	}
 	lines := readme(t, "sh")
 	home := t.TempDir()
+	write(t, filepath.Join(home, "sites.json"), []byte(block(t, `{"user": "agent"`)))
 	program := binary(t)
 	if _, stderr, code := run(t, home, "ca", "create"); code != 0 {
 		t.Fatalf("ca create: %s", stderr)
@@ -57,7 +85,7 @@ func TestTheReadmesCommandsRun(t *testing.T) {
 	for _, c := range commands {
 		t.Run(c.line, func(t *testing.T) {
 			if !slices.ContainsFunc(lines, func(l string) bool { return l == c.line || strings.HasPrefix(l, c.line+" ") }) {
-				t.Errorf("the README has no such line")
+				t.Errorf("no page has such a line")
 			}
 			if c.needs != "" {
 				need(t, c.needs)
@@ -88,31 +116,5 @@ func TestTheReadmesTranscriptIsTheDemos(t *testing.T) {
 	}
 	if got, want := bare(strings.Join(transcript[1:], "\n")), bare(stdout+stderr); got != want {
 		t.Errorf("the README has\n%s\nthe demo prints\n%s", got, want)
-	}
-}
-
-// Every flag that the README names with a command is one of that command's.
-func TestTheReadmesFlagsExist(t *testing.T) {
-	text, err := os.ReadFile("../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	flag := regexp.MustCompile(`(?:^| )(--?[a-z][a-z-]*)`)
-	named := 0
-	for _, m := range regexp.MustCompile("agentenv-netlog (proxy|har|show|serve|fetch|record|capture|demo|ca (?:path|print|bundle|create|trust|untrust)|sites (?:check|run|install|uninstall))( [^`\n#|]*)?").FindAllStringSubmatch(string(text), -1) {
-		own, _, _ := strings.Cut(m[2]+" ", " -- ")
-		help, _, code := run(t, t.TempDir(), append(strings.Fields(m[1]), "--help")...)
-		if code != 0 {
-			t.Errorf("agentenv-netlog %s --help ends with %d", m[1], code)
-		}
-		for _, f := range flag.FindAllStringSubmatch(own, -1) {
-			named++
-			if !strings.Contains(help, f[1]) {
-				t.Errorf("agentenv-netlog %s has no flag %s", m[1], f[1])
-			}
-		}
-	}
-	if named < 4 {
-		t.Errorf("only %d flags were found in the README", named)
 	}
 }

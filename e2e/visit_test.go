@@ -120,9 +120,9 @@ func TestVisit(t *testing.T) {
 		t.Parallel()
 		v.graded(t, v.theirs, "upload a file") // whose bytes Playwright does not get
 	})
-	t.Run("WebArena-Verified as the README has it", func(t *testing.T) {
+	t.Run("WebArena-Verified as the pages have it", func(t *testing.T) {
 		t.Parallel()
-		v.gradedByReadme(t)
+		v.gradedByPages(t)
 	})
 	t.Run("Playwright reads the trace", func(t *testing.T) {
 		t.Parallel()

@@ -85,9 +85,9 @@ func gradedByRules(t *testing.T, file, tasks, site string) map[string]bool {
 	return verdicts
 }
 
-// gradedByReadme runs the README's commands on the visit's log: a task of
+// gradedByPages runs the commands of docs/grading.md on the visit's log: a task of
 // WebArena-Verified's own, whose site is the shop.
-func (v *visit) gradedByReadme(t *testing.T) {
+func (v *visit) gradedByPages(t *testing.T) {
 	t.Helper()
 	program := inVenv(t, ".venv-webarena", "webarena-verified")
 	need(t, "jq")
@@ -95,22 +95,13 @@ func (v *visit) gradedByReadme(t *testing.T) {
 	lines := readme(t, "sh")
 	from := slices.Index(lines, "mkdir -p out/44")
 	if from < 0 {
-		t.Fatal("the README has no such step")
-	}
-	file := func(begins string) string {
-		for _, line := range readme(t, "json") {
-			if strings.HasPrefix(line, begins) {
-				return line
-			}
-		}
-		t.Fatalf("the README has no file that begins with %s", begins)
-		return ""
+		t.Fatal("no page has such a step")
 	}
 	if err := os.MkdirAll(filepath.Join(dir, "out", "44"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	config := strings.Replace(file(`{"environments"`), "http://localhost:8023", v.shop.url("/shop"), 1)
-	for name, text := range map[string]string{"config.json": config, "out/44/agent_response.json": file(`{"task_type"`)} {
+	config := strings.Replace(block(t, `{"environments"`), "http://localhost:8023", v.shop.url("/shop"), 1)
+	for name, text := range map[string]string{"config.json": config, "out/44/agent_response.json": block(t, `{"task_type"`)} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -162,7 +162,8 @@ func (c *Conn) openOrEnd(id uint32, h *Head) (opened *Stream, err error) {
 		}
 		return nil, connError(http2.ErrCodeProtocol, "a stream's number below an earlier one's")
 	case c.draining || c.err != nil:
-		return nil, nil // above what our GOAWAY named: not acted on
+		c.passed = max(c.passed, id)
+		return nil, nil // above what our GOAWAY named: not acted on (RFC 9113 §6.8)
 	}
 	c.lastID = id
 	if h.HasPriority && h.Priority.StreamDep == id {

@@ -39,6 +39,7 @@ type Conn struct {
 	streams map[uint32]*Stream
 	active  int    // streams that were given to Config.Stream and are not closed
 	lastID  uint32 // the highest of the peer's streams, in a server's Conn, or of our own
+	passed  uint32 // the highest of those that came behind our GOAWAY
 	past    past
 	idle    *time.Timer
 

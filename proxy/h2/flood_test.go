@@ -213,6 +213,10 @@ func TestShutdown(t *testing.T) {
 		t.Errorf("got %v", f)
 	}
 	s.head(3, true, get("/"))
+	s.head(5, false, post("/"))
+	check(t, s.fr.WriteData(5, false, []byte("on its way")))
+	check(t, s.fr.WriteWindowUpdate(5, 1))
+	check(t, s.fr.WriteRSTStream(5, http2.ErrCodeCancel))
 	s.fr.WriteData(1, true, []byte("x"))
 	if got := readAll(t, st); got != "x" {
 		t.Errorf("got %q", got)

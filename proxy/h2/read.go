@@ -140,7 +140,7 @@ func (c *Conn) spend() error {
 
 // isIdle tells the numbers of streams that have not been opened.
 func (c *Conn) isIdle(id uint32) bool {
-	return id > c.lastID || id%2 == 0
+	return id > max(c.lastID, c.passed) || id%2 == 0
 }
 
 // data takes a piece of a body.
@@ -163,7 +163,7 @@ func (c *Conn) data(f *http2.DataFrame) error {
 			return connError(http2.ErrCodeProtocol, "DATA of a stream that is not open")
 		}
 		c.giveBack(all)
-		if ours, _ := c.past.has(f.StreamID); ours || !c.server {
+		if ours, _ := c.past.has(f.StreamID); ours || !c.server || f.StreamID > c.lastID {
 			return c.spend() // it was on its way
 		}
 		return c.resetLocked(f.StreamID, http2.ErrCodeStreamClosed, "DATA of a stream that is closed")

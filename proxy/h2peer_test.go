@@ -104,6 +104,20 @@ func (p *h2peer) request() (id uint32, path string) {
 	}
 }
 
+// body reads a request's to its end; false: there is none.
+func (p *h2peer) body() bool {
+	for {
+		switch f := p.next().(type) {
+		case nil:
+			return false
+		case *http2.DataFrame:
+			if f.StreamEnded() {
+				return true
+			}
+		}
+	}
+}
+
 func (p *h2peer) decode(f *http2.HeadersFrame) []h2.Field {
 	fs, err := p.dec.DecodeFull(f.HeaderBlockFragment())
 	if err != nil {

@@ -48,7 +48,7 @@ func TestRequestsThatWereNotProcessed(t *testing.T) {
 			l := newH2Listener(w, func(p *h2peer) {
 				for {
 					id, _ := p.request()
-					if id == 0 {
+					if id == 0 || c.method == "POST" && !p.body() {
 						return
 					}
 					switch {

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bufio"
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
@@ -80,6 +81,7 @@ func (p *proxy) door(host string) {
 	if err != nil {
 		p.t.Fatal(err)
 	}
+	ctx, shut := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() {
 		for {
@@ -87,23 +89,28 @@ func (p *proxy) door(host string) {
 			if err != nil {
 				return
 			}
-			running.Go(func() { p.pass(c, host) })
+			running.Go(func() { p.pass(ctx, c, host) })
 		}
 	})
 	p.t.Cleanup(func() {
 		l.Close()
+		shut()
 		running.Wait()
 	})
 }
 
 // pass has a program's connection go through the proxy.
-func (p *proxy) pass(c net.Conn, host string) {
+func (p *proxy) pass(ctx context.Context, c net.Conn, host string) {
 	defer c.Close()
 	there, err := p.connect(host)
 	if err != nil {
 		return // the program has it as a closed connection
 	}
 	defer there.Close()
+	defer context.AfterFunc(ctx, func() { // of a program that does not close it
+		c.Close()
+		there.Close()
+	})()
 	up := make(chan struct{})
 	go func() {
 		defer close(up)

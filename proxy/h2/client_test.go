@@ -229,6 +229,26 @@ func TestAResetBehindAWholeAnswer(t *testing.T) {
 }
 
 // What no server may do ends its stream or its connection, and nothing else.
+// DATA of a stream that the server itself has ended is an error of that stream alone
+// (RFC 9113 §6.1).
+func TestDataBehindAnAnswer(t *testing.T) {
+	s := newDialled(t)
+	for i, end := range []func(id uint32){
+		func(id uint32) { s.head(id, true, fields(":status", "204")) },
+		func(id uint32) { s.fr.WriteRSTStream(id, http2.ErrCodeCancel) },
+	} {
+		id := uint32(2*i + 1)
+		st := s.open(t, "/", true)
+		end(id)
+		st.ReadHead()
+		s.fr.WriteData(id, true, []byte("more"))
+		s.wantReset(id, http2.ErrCodeStreamClosed)
+	}
+	if !s.Usable() {
+		t.Error("the connection has ended")
+	}
+}
+
 func TestServersThatBreakTheProtocol(t *testing.T) {
 	for name, c := range map[string]struct {
 		do     func(*peer)

@@ -163,7 +163,7 @@ func (c *Conn) data(f *http2.DataFrame) error {
 			return connError(http2.ErrCodeProtocol, "DATA of a stream that is not open")
 		}
 		c.giveBack(all)
-		if ours, _ := c.past.has(f.StreamID); ours || !c.server || f.StreamID > c.lastID {
+		if ours, theirs := c.past.has(f.StreamID); ours || !theirs && (!c.server || f.StreamID > c.lastID) {
 			return c.spend() // it was on its way
 		}
 		return c.resetLocked(f.StreamID, http2.ErrCodeStreamClosed, "DATA of a stream that is closed")

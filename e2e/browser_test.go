@@ -12,11 +12,14 @@ import (
 func TestChromiumThroughTheProxy(t *testing.T) {
 	entrances := []struct {
 		name     string
+		version  string // of https:// exchanges
+		args     []string
 		switches func(p *proxy) []string
 		env      func(p *proxy) []string
 	}{
 		{
-			name: "switch",
+			name:    "switch",
+			version: "HTTP/2",
 			switches: func(p *proxy) []string {
 				return []string{"--proxy-server=http://" + p.address, "--proxy-bypass-list=<-loopback>"}
 			},
@@ -24,6 +27,8 @@ func TestChromiumThroughTheProxy(t *testing.T) {
 		},
 		{
 			name:     "environment",
+			version:  "HTTP/1.1",
+			args:     []string{"--http1"},
 			switches: func(*proxy) []string { return nil },
 			env: func(p *proxy) []string {
 				return []string{"HTTPS_PROXY=http://" + p.address, "HTTP_PROXY=http://" + p.address, "NO_PROXY=<-loopback>"}
@@ -33,7 +38,7 @@ func TestChromiumThroughTheProxy(t *testing.T) {
 	for _, entrance := range entrances {
 		t.Run(entrance.name, func(t *testing.T) {
 			w := newWorld(t).withNginx()
-			p := w.proxy()
+			p := w.proxy(entrance.args...)
 			b := startChromium(t, entrance.switches(p), entrance.env(p), p.ca)
 			c := b.collect()
 			for _, site := range w.sites() {
@@ -45,14 +50,14 @@ func TestChromiumThroughTheProxy(t *testing.T) {
 			w.nginx.stop()
 			p.stop()
 			log := readLog(t, p.log)
-			har := convert(t, p.log)
-			story(t, w, seen, log, har)
+			har := sound(t, p.log)
+			story(t, w, seen, log, har, entrance.version)
 		})
 	}
 }
 
 // story holds the facts, one a line.
-func story(t *testing.T, w *world, seen []*fetched, log *record, har []harEntry) {
+func story(t *testing.T, w *world, seen []*fetched, log *record, har []harEntry, version string) {
 	hosts := w.hosts()
 	chromium := byChromium(seen)
 	logged := log.to(hosts...)
@@ -114,16 +119,24 @@ func story(t *testing.T, w *world, seen []*fetched, log *record, har []harEntry)
 			}
 		}
 	})
-	t.Run("both legs spoke HTTP/2, where both do, but for WebSockets", func(t *testing.T) {
+	t.Run("both legs of https:// spoke "+version+", but for WebSockets", func(t *testing.T) {
+		of := map[string][]entry{}
 		for _, e := range logged {
-			want := "HTTP/1.1"
+			v := "HTTP/1.1"
 			if strings.HasPrefix(e.open.Request.URL, "https:") && e.end.WebSocket == nil {
-				want = "HTTP/2"
+				v = version
 			}
-			if e.open.Request.Version != want || e.end.Response == nil || e.end.Response.Version != want {
-				t.Errorf("%s: %s, want %s", e.open.Request.URL, e.open.Request.Version, want)
-			}
+			of[v] = append(of[v], e)
 		}
+		for v, all := range of {
+			spoke(t, all, v)
+		}
+	})
+	t.Run("the HAR has each leg's version and pseudo-header fields", func(t *testing.T) {
+		sameVersions(t, log, theseHosts(har, hosts))
+	})
+	t.Run("the log holds the fields that Chromium sent and got", func(t *testing.T) {
+		tally(t, "Chromium", fieldsByChromium(seen), "the log", fieldsByLog(logged))
 	})
 	for _, e := range log.exchanges {
 		if !isOf(e.open.Request.URL, hosts) {

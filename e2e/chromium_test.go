@@ -156,7 +156,11 @@ type fetched struct {
 	HasBody     bool   // Body is known
 	Posted      string // the request's body, as far as the events have it
 	Failed      string // why, in Chromium's words
-	Sent, Got   int    // a WebSocket's messages
+	Protocol    string // "h2", "http/1.1"; "": not told
+	// The fields that it sent and got, as they are on the wire; nil: not told.
+	Sending, Getting network.Headers
+	extra            bool // they will be told
+	Sent, Got        int  // a WebSocket's messages
 }
 
 // A collector gathers Chromium's network events.
@@ -166,12 +170,20 @@ type collector struct {
 	mu    sync.Mutex
 	all   []*fetched
 	byID  map[network.RequestID]*fetched
+	wire  map[network.RequestID]*wireHeaders
 	going sync.WaitGroup
+}
+
+// wireHeaders are the fields of a request and of those it was redirected to, which
+// Chromium tells in events of their own.
+type wireHeaders struct {
+	requests       []*fetched
+	sent, received []network.Headers
 }
 
 // collect listens from now on.
 func (b *browser) collect() *collector {
-	c := &collector{b: b, byID: map[network.RequestID]*fetched{}}
+	c := &collector{b: b, byID: map[network.RequestID]*fetched{}, wire: map[network.RequestID]*wireHeaders{}}
 	if err := chromedp.Listen(b.ctx, c.event); err != nil {
 		b.t.Fatal(err)
 	}
@@ -182,6 +194,7 @@ func (b *browser) collect() *collector {
 // them, once none of them is still going. Others are the browser's own.
 func (c *collector) requests(hosts ...string) []*fetched {
 	c.b.t.Helper()
+	until(c.b.t, "the fields on the wire", c.toldFields)
 	c.going.Wait()
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -196,13 +209,45 @@ func (c *collector) requests(hosts ...string) []*fetched {
 	return mine
 }
 
+// toldFields gives each request its fields, and tells whether none is missing.
+func (c *collector) toldFields() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, w := range c.wire {
+		for i, f := range w.requests {
+			if f.extra && i < len(w.sent) && i < len(w.received) {
+				f.Sending, f.Getting = w.sent[i], w.received[i]
+			} else if f.extra {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// wireOf is where the fields of a request go.
+func (c *collector) wireOf(id network.RequestID) *wireHeaders {
+	w := c.wire[id]
+	if w == nil {
+		w = &wireHeaders{}
+		c.wire[id] = w
+	}
+	return w
+}
+
 func (c *collector) event(ev any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch ev := ev.(type) {
+	case *network.EventRequestWillBeSentExtraInfo:
+		w := c.wireOf(ev.RequestID)
+		w.sent = append(w.sent, ev.Headers)
+	case *network.EventResponseReceivedExtraInfo:
+		w := c.wireOf(ev.RequestID)
+		w.received = append(w.received, ev.Headers)
 	case *network.EventRequestWillBeSent:
 		if before := c.byID[ev.RequestID]; before != nil && ev.RedirectResponse != nil {
-			before.Status = int(ev.RedirectResponse.Status)
+			before.Status, before.Protocol, before.extra = int(ev.RedirectResponse.Status), ev.RedirectResponse.Protocol, ev.RedirectHasExtraInfo
 		}
 		url, _, _ := strings.Cut(ev.Request.URL, "#")
 		f := &fetched{Method: ev.Request.Method, URL: url, Type: ev.Type}
@@ -211,9 +256,11 @@ func (c *collector) event(ev any) {
 		}
 		c.byID[ev.RequestID] = f
 		c.all = append(c.all, f)
+		w := c.wireOf(ev.RequestID)
+		w.requests = append(w.requests, f)
 	case *network.EventResponseReceived:
 		if f := c.byID[ev.RequestID]; f != nil {
-			f.Status = int(ev.Response.Status)
+			f.Status, f.Protocol, f.extra = int(ev.Response.Status), ev.Response.Protocol, ev.HasExtraInfo
 		}
 	case *network.EventLoadingFinished:
 		if f := c.byID[ev.RequestID]; f != nil {

@@ -11,7 +11,7 @@ import (
 // A body follows the framing of one body as its bytes pass.
 type body struct {
 	kind   wire.FramingKind
-	left   int64 // of wire.Length
+	left   int64 // of wire.Length, and of HTTP/2 by its content-length; -1: it has none
 	chunks wire.Chunked
 	tap    tap
 	whole  bool // its end has passed
@@ -34,15 +34,20 @@ func (b *body) frame(f wire.Framing, t tap, lenient bool) {
 
 // follow makes b follow what comes behind a head of HTTP/2, where pass takes it.
 func (b *body) follow(h *h2.Head, t tap) {
-	*b = body{kind: wire.UntilClose, tap: t, whole: h.End}
+	*b = body{kind: wire.UntilClose, tap: t, whole: h.End, left: -1}
 	if value, ok := h.Get("content-length"); ok {
-		b.tap.length, _ = strconv.ParseInt(value, 10, 64)
+		if length, err := strconv.ParseInt(value, 10, 64); err == nil {
+			b.tap.length, b.left = length, length
+		}
 	}
 }
 
 // pass taps the next piece, or the last, of a body that is from's.
 func (b *body) pass(piece []byte, end bool, from *h2.Stream, now time.Time) {
 	b.tap.pass(piece, now)
+	if b.left >= 0 {
+		b.left -= int64(len(piece))
+	}
 	if end {
 		b.whole = true
 		if trailers := from.Trailers(); trailers != nil {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"reflect"
 	"strings"
@@ -300,6 +301,54 @@ func TestABrowserThatMovesOn(t *testing.T) {
 			close(left)
 			w.waitFor(2)
 			w.want(s.addr, "exchange mitm GET https://ADDR/ "+c.entry, "exchange mitm GET https://ADDR/other refused misdirected 421")
+		})
+	}
+}
+
+// A browser may leave with the content whose length it was told, before the end that
+// comes behind it: nothing is missing.
+func TestABrowserThatCountsTheContent(t *testing.T) {
+	for _, c := range []struct {
+		name, length, entry string
+		closes              bool // its connection
+		comes               bool // the end
+	}{
+		{"a reset", "4", "200", false, false},
+		{"a reset, and the end", "4", "200", false, true},
+		{"a closed connection", "4", "200", true, false},
+		{"a closed connection, and the end", "4", "200", true, true},
+		{"too early", "5", "200 failed receive client_gone", false, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t, nil)
+			s := w.h2server(func(st *h2.Stream) {
+				gone := make(chan error, 1)
+				st.OnGone(func(err error) { gone <- err })
+				st.WriteHead(fields(":status", "200", "content-length", c.length), false)
+				st.Write([]byte("some"), false)
+				if c.comes {
+					st.Write(nil, true)
+					return
+				}
+				<-gone
+			})
+			b := w.h2browser(s.addr)
+			st := b.ask(b.get("/"), true)
+			if _, err := st.ReadHead(); err != nil {
+				t.Fatal(err)
+			}
+			if piece, _, err := st.Next(); err != nil || string(piece) != "some" {
+				t.Fatalf("%q, %v", piece, err)
+			}
+			if c.closes {
+				b.Close(net.ErrClosed)
+			} else {
+				st.Reset(http2.ErrCodeStreamClosed)
+			}
+			p := w.want(s.addr, "exchange mitm GET https://ADDR/ "+c.entry)[0]
+			if complete := c.entry == "200"; p.end.Response.Complete != complete {
+				t.Errorf("the answer is complete: %v", p.end.Response.Complete)
+			}
 		})
 	}
 }

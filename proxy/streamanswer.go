@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"context"
 	"errors"
 	"time"
 
@@ -94,16 +95,29 @@ func (st *stream) answer(up *h2.Stream, h *h2.Head) *failure {
 	for !ex.receiving.whole {
 		limit.renew(time.Now())
 		piece, end, err := up.Next()
+		if err != nil && ex.receiving.left == 0 && st.left() {
+			break
+		}
 		if err != nil {
 			return ex.fail(netlog.PhaseReceive, err)
 		}
+		had := ex.receiving.left == 0
 		ex.receiving.pass(piece, end, up, ex.p.now())
-		if err := st.put(piece, end, ex.receiving.fields); err != nil {
+		if err := st.put(piece, end, ex.receiving.fields); err != nil && !(had && end && !isTimeout(err) && !ex.p.killed.Load()) {
 			return ex.browserGone()
 		}
 		up.Took(len(piece))
 	}
+	// Some browsers, such as curl, leave with the content that the head tells of, and
+	// do not wait for the end behind it.
+	ex.receiving.whole = true
 	return nil
+}
+
+// left tells whether the browser has gone away, or given the stream up.
+func (st *stream) left() bool {
+	cause := context.Cause(st.ctx)
+	return cause == errClientGone || errors.As(cause, new(browserReset))
 }
 
 // conclude ends the exchange with f, nil when it went well; up is nil when there

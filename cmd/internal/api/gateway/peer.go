@@ -71,8 +71,8 @@ func pump(from, to *peer, most int64) {
 			continue
 		}
 		code, reason := saidBy(h, frame.Bytes()[payload:])
+		from.hear(sendable(code, from.lost)) // before the other one may leave for it
 		to.close(sendable(code, to.lost), reason)
-		from.hear(sendable(code, from.lost))
 		return
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path"
 	"slices"
 )
@@ -17,6 +18,7 @@ import (
 // only its owner reads, what each held.
 type Journal struct {
 	tree  *tree
+	lock  *os.File
 	file  string
 	state journalState
 }
@@ -50,26 +52,35 @@ type Edit struct {
 }
 
 // OpenJournal reads what the journal at file, a path within root, has written down.
-// Root is the folder that holds the system; "" or "/": this one.
+// Root is the folder that holds the system; "" or "/": this one. Until it is closed
+// there is no other journal of that system: another process waits for a minute.
 func OpenJournal(root, file string) (*Journal, error) {
 	t, err := openTree(root)
 	if err != nil {
 		return nil, err
 	}
-	j := &Journal{tree: t, file: file}
+	lock, err := t.lock(lockWait)
+	if err != nil {
+		t.close()
+		return nil, err
+	}
+	j := &Journal{tree: t, lock: lock, file: file}
 	raw, _, err := t.read(file)
 	if err == nil && raw != nil {
 		err = json.Unmarshal(raw, &j.state)
 	}
 	if err != nil {
-		t.close()
+		j.Close()
 		return nil, fmt.Errorf("read what was changed, in %q: %w", file, err)
 	}
 	return j, nil
 }
 
 // Close ends the use of the journal, which stays.
-func (j *Journal) Close() { j.tree.close() }
+func (j *Journal) Close() {
+	j.tree.unlock(j.lock)
+	j.tree.close()
+}
 
 // Empty tells a journal in which nothing stands.
 func (j *Journal) Empty() bool {
@@ -86,7 +97,7 @@ func (j *Journal) save() error {
 	if err != nil {
 		return err
 	}
-	return j.tree.write(j.file, raw, 0o600)
+	return j.tree.replace(j.file, raw, 0o600)
 }
 
 func (j *Journal) record(path string) *record {

@@ -5,6 +5,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"slices"
@@ -68,8 +69,8 @@ func systemStore(j *Journal, a Authority) store {
 	}
 	ours, _, _ := j.tree.read(s.edits[0].Path) // one of an earlier time
 	ours = append(ours, a.PEM...)
-	s.tool = func() error { return updateBundle(j.tree, f, f.tool, ours) }
-	s.fresh = func() error { return updateBundle(j.tree, f, f.fresh, ours) }
+	s.tool = func() error { return updateBundle(j, f, f.tool, ours) }
+	s.fresh = func() error { return updateBundle(j, f, f.fresh, ours) }
 	return s
 }
 
@@ -84,12 +85,13 @@ func OwnFile(path string, content []byte) Edit {
 
 // updateBundle has the system's own tool make its bundle anew. Certificates that
 // somebody has put into it by hand, which the tool knows nothing of, stay in it.
-func updateBundle(t *tree, f *family, tool []string, ours []byte) error {
+func updateBundle(j *Journal, f *family, tool []string, ours []byte) error {
+	t := j.tree
 	before, mode, err := t.read(f.bundle)
 	if err != nil {
 		return err
 	}
-	if err := runIn(t, tool); err != nil {
+	if err := j.run("", tool...); err != nil {
 		return err
 	}
 	after, _, err := t.read(f.bundle)
@@ -125,8 +127,10 @@ func certificates(b []byte) (all [][]byte) {
 	return all
 }
 
-// runIn runs a tool of the system's in it.
-func runIn(t *tree, tool []string) error {
+// run runs a tool of the system's in it. Should we be killed, it ends its work all the
+// same: what it says goes to a file, the lock goes along, and Ctrl-C is not for it.
+func (j *Journal) run(in string, tool ...string) error {
+	t := j.tree
 	c := exec.Command(tool[0], tool[1:]...)
 	if t.root != nil {
 		program := ""
@@ -145,8 +149,19 @@ func runIn(t *tree, tool []string) error {
 	if errors.Is(c.Err, exec.ErrNotFound) {
 		c = exec.Command("/usr/sbin/"+tool[0], tool[1:]...) // not every PATH has it
 	}
-	out, err := c.CombinedOutput()
+	if c.SysProcAttr == nil {
+		c.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	c.SysProcAttr.Setpgid = true
+	said, err := os.CreateTemp("", "agentenv-netlog-")
 	if err != nil {
+		return err
+	}
+	defer said.Close()
+	os.Remove(said.Name())
+	c.Stdin, c.Stdout, c.Stderr, c.ExtraFiles = strings.NewReader(in), said, said, []*os.File{j.lock}
+	if err := c.Run(); err != nil {
+		out, _ := io.ReadAll(io.NewSectionReader(said, 0, 4<<10))
 		return fmt.Errorf("%s: %w: %s", strings.Join(tool, " "), err, bytes.TrimSpace(out))
 	}
 	return nil

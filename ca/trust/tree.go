@@ -130,6 +130,27 @@ func (t *tree) write(name string, content []byte, mode fs.FileMode) error {
 	return errors.Join(err, f.Close())
 }
 
+// replace is write for a file of our own, which is whole at any moment, also when
+// the power goes.
+func (t *tree) replace(name string, content []byte, mode fs.FileMode) error {
+	beside := name + ".new"
+	if err := t.remove(beside); err != nil { // of one that was killed
+		return err
+	}
+	f, err := t.open(beside, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return errors.Join(err, t.remove(beside))
+	}
+	if t.root == nil {
+		return os.Rename(beside, name)
+	}
+	return t.root.Rename(within(beside), within(name))
+}
+
 func (t *tree) remove(name string) error {
 	var err error
 	if t.root == nil {

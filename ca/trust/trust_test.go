@@ -31,6 +31,7 @@ const journalFile = "/var/lib/agentenv/undo.json"
 func system(t *testing.T, files map[string]string) string {
 	t.Helper()
 	root := t.TempDir()
+	put(t, root, "etc/", "")
 	for name, content := range files {
 		put(t, root, name, content)
 	}
@@ -232,15 +233,17 @@ func TestTwoAuthorities(t *testing.T) {
 	for _, firstOut := range []bool{true, false} {
 		root := system(t, map[string]string{"usr/local/share/ca-certificates/": "", "var/lib/": ""})
 		before := snapshot(t, root)
-		journals := map[string]*Journal{}
-		for _, a := range []Authority{authority, other} {
+		journal := func(a Authority, work func(*Journal)) {
+			t.Helper()
 			j, err := OpenJournal(root, "/var/lib/"+a.Name+".json")
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer j.Close()
-			journals[a.Name] = j
-			Install(j, a)
+			work(j)
+		}
+		for _, a := range []Authority{authority, other} {
+			journal(a, func(j *Journal) { Install(j, a) })
 		}
 		file := "etc/chromium/policies/managed/agentenv-sites.json"
 		if got := stringList([]byte(content(t, root, file)), chromiumPolicy); len(got) != 2 {
@@ -250,15 +253,17 @@ func TestTwoAuthorities(t *testing.T) {
 		if !firstOut {
 			slices.Reverse(out)
 		}
-		Uninstall(journals[out[0].Name], out[0])
+		journal(out[0], func(j *Journal) { Uninstall(j, out[0]) })
 		if got := stringList([]byte(content(t, root, file)), chromiumPolicy); len(got) != 1 {
 			t.Errorf("one is out: %q", got)
 		}
-		Uninstall(journals[out[1].Name], out[1])
+		journal(out[1], func(j *Journal) { Uninstall(j, out[1]) })
 		for _, a := range out {
-			if err := journals[a.Name].Finish(); err != nil {
-				t.Error(err)
-			}
+			journal(a, func(j *Journal) {
+				if err := j.Finish(); err != nil {
+					t.Error(err)
+				}
+			})
 		}
 		if after := snapshot(t, root); after != before {
 			t.Errorf("afterwards there is\n%s\nand before was\n%s", after, before)

@@ -127,7 +127,9 @@ func (f *trustFlags) open() (*trust.Journal, *trust.User, error) {
 		return nil, nil, failed(err, "name a user of the system with --user")
 	}
 	j, err := trust.OpenJournal(f.root, trustJournal)
-	if err != nil {
+	if errors.Is(err, trust.ErrBusy) {
+		return nil, nil, failed(err, "do it again when that one has ended")
+	} else if err != nil {
 		return nil, nil, failed(err, "see whether --root names the folder of a system")
 	}
 	return j, u, nil

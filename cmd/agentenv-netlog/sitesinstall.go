@@ -67,14 +67,19 @@ func installSites(root string, c site.Config, token string, stdout io.Writer) er
 		}
 		return failed(err, "nothing was changed; agentenv-netlog sites check has the table")
 	}
+	j, err := install.OpenJournal(root)
+	if err != nil {
+		return failed(err, "nothing was changed; do it again when that one has ended")
+	}
+	defer j.Close()
 	if install.Installed(root) { // what it has changed is what the next must find
-		if err := takeAway(root); err != nil {
+		if err := takeAway(j, root); err != nil {
 			return failed(fmt.Errorf("take away what is installed: %w", err), "see what is left with: agentenv-netlog sites uninstall")
 		}
 	}
-	report, err := putSites(root, c, table, token)
+	report, err := putSites(j, root, c, table, token)
 	if err != nil {
-		return failed(errors.Join(err, takeAway(root)), "what was changed is undone, and no sites are installed")
+		return failed(errors.Join(err, takeAway(j, root)), "what was changed is undone, and no sites are installed")
 	}
 	if err := printIndented(stdout, report); err != nil {
 		return err
@@ -91,20 +96,20 @@ func installSites(root string, c site.Config, token string, stdout io.Writer) er
 	return nil
 }
 
-func putSites(root string, c site.Config, t *site.Table, token string) (*installReport, error) {
-	c, err := install.Put(root, c)
+func putSites(j *trust.Journal, root string, c site.Config, t *site.Table, token string) (*installReport, error) {
+	c, err := install.Put(j, root, c)
 	if err != nil {
 		return nil, err
 	}
 	r := &installReport{Names: t.Report(), Checks: map[string]siteChecked{}}
 	if root != "" {
-		r.Trust, err = install.Point(root, c, t)
+		r.Trust, err = install.Point(j, root, c, t)
 		return r, err
 	}
 	if err := launchSites(c, token); err != nil {
 		return nil, err
 	}
-	if r.Trust, err = install.Point(root, c, t); err != nil {
+	if r.Trust, err = install.Point(j, root, c, t); err != nil {
 		return nil, err
 	}
 	https, http, _, _ := c.Ports()
@@ -113,11 +118,11 @@ func putSites(root string, c site.Config, t *site.Table, token string) (*install
 }
 
 // takeAway stops the proxy and undoes the installation.
-func takeAway(root string) error {
+func takeAway(j *trust.Journal, root string) error {
 	if err := stopSites(root); err != nil {
 		return err
 	}
-	_, err := install.Remove(root)
+	_, err := install.Remove(j, root)
 	return err
 }
 
@@ -151,11 +156,16 @@ func uninstallSites(root string, deleteLog bool, stdout io.Writer) error {
 		_, err := fmt.Fprintln(stdout, "no sites are installed")
 		return err
 	}
+	j, err := install.OpenJournal(root)
+	if err != nil {
+		return failed(err, "nothing was changed; do it again when that one has ended")
+	}
+	defer j.Close()
 	c := install.Config(root)
 	if err := stopSites(root); err != nil {
 		return err
 	}
-	placed, err := install.Remove(root)
+	placed, err := install.Remove(j, root)
 	if err := errors.Join(tellPlaced(stdout, placed), err); err != nil {
 		return failed(err, "what could be undone is; mend this and do it again")
 	}

@@ -73,18 +73,20 @@ func Installed(root string) bool {
 // ConfigPath is where an installation's configuration is.
 func ConfigPath(root string) string { return At(root, site.Folder+"/"+configFile) }
 
+// OpenJournal opens the journal of what an installation changes. Whoever has it is
+// alone at it until it is closed.
+func OpenJournal(root string) (*trust.Journal, error) {
+	return trust.OpenJournal(root, site.Folder+"/"+journalFile)
+}
+
 // Put writes the installation's own files, after which it can be served. A
 // configuration without certificates gets them; what was put is returned.
-func Put(root string, c site.Config) (site.Config, error) {
-	j, err := openJournal(root)
-	if err != nil {
-		return c, err
-	}
-	defer j.Close()
+func Put(j *trust.Journal, root string, c site.Config) (site.Config, error) {
 	if err := j.Begin(); err != nil {
 		return c, fmt.Errorf("make %q: %w", site.Folder, err)
 	}
-	if c, err = certify(c); err != nil {
+	c, err := certify(c)
+	if err != nil {
 		return c, err
 	}
 	folder, err := openFolder(root)
@@ -100,12 +102,7 @@ func Put(root string, c site.Config) (site.Config, error) {
 
 // Point has the system find the names where the proxy listens, and trust their
 // authority. A store that can't be changed is no error, and says so itself.
-func Point(root string, c site.Config, t *site.Table) ([]trust.Placed, error) {
-	j, err := openJournal(root)
-	if err != nil {
-		return nil, err
-	}
-	defer j.Close()
+func Point(j *trust.Journal, root string, c site.Config, t *site.Table) ([]trust.Placed, error) {
 	placed := []trust.Placed{}
 	if c.CAPEM != "" && t.HasTLS() {
 		placed = trust.Install(j, authority(root, c))
@@ -125,14 +122,9 @@ func Point(root string, c site.Config, t *site.Table) ([]trust.Placed, error) {
 
 // Remove makes everything that Put and Point have changed what it was. The
 // network log stays.
-func Remove(root string) ([]trust.Placed, error) {
-	j, err := openJournal(root)
-	if err != nil {
-		return nil, err
-	}
-	defer j.Close()
+func Remove(j *trust.Journal, root string) ([]trust.Placed, error) {
 	c, unreadable := readConfig(root)
-	err = errors.Join(j.Undo(resolvEdit(netip.Addr{})), j.Undo(hostsEdit(nil, netip.Addr{})))
+	err := errors.Join(j.Undo(resolvEdit(netip.Addr{})), j.Undo(hostsEdit(nil, netip.Addr{})))
 	placed := trust.Uninstall(j, authority(root, c))
 	for _, p := range placed {
 		if p.Error != "" {
@@ -181,10 +173,6 @@ func User(root string, c site.Config) *trust.User {
 		return nil
 	}
 	return u
-}
-
-func openJournal(root string) (*trust.Journal, error) {
-	return trust.OpenJournal(root, site.Folder+"/"+journalFile)
 }
 
 func authority(root string, c site.Config) trust.Authority {

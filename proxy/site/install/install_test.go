@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agentenv/netlog/ca/trust"
 	"github.com/agentenv/netlog/proxy/site"
 )
 
@@ -100,6 +101,24 @@ func read(t *testing.T, root, name string) string {
 	return string(raw)
 }
 
+func journal(t *testing.T, root string) *trust.Journal {
+	t.Helper()
+	j, err := OpenJournal(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return j
+}
+
+func remove(t *testing.T, root string) {
+	t.Helper()
+	j := journal(t, root)
+	defer j.Close()
+	if _, err := Remove(j, root); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // deploy installs a configuration, as the command does but for serving it.
 func deploy(t *testing.T, root string, c site.Config) site.Config {
 	t.Helper()
@@ -110,10 +129,12 @@ func deploy(t *testing.T, root string, c site.Config) site.Config {
 	if err := Check(root, c, table); err != nil {
 		t.Fatal(err)
 	}
-	if c, err = Put(root, c); err != nil {
+	j := journal(t, root)
+	defer j.Close()
+	if c, err = Put(j, root, c); err != nil {
 		t.Fatal(err)
 	}
-	placed, err := Point(root, c, table)
+	placed, err := Point(j, root, c, table)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,14 +207,10 @@ func TestPutAndRemove(t *testing.T) {
 		}
 	}
 
-	if _, err := Remove(root); err != nil {
-		t.Fatal(err)
-	}
+	remove(t, root)
 	same(t, "removed", files(t, root), before)
 	deploy(t, root, config()) // and again
-	if _, err := Remove(root); err != nil {
-		t.Fatal(err)
-	}
+	remove(t, root)
 	same(t, "removed again", files(t, root), before)
 }
 
@@ -207,9 +224,7 @@ func TestRemoveKeepsTheLog(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := Remove(root); err != nil {
-		t.Fatal(err)
-	}
+	remove(t, root)
 	entries, err := os.ReadDir(filepath.Join(root, site.Folder))
 	if err != nil || len(entries) != 1 || entries[0].Name() != "network.jsonl" {
 		t.Errorf("%v, %v", entries, err)

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path"
 	"slices"
 	"strings"
 	"syscall"
@@ -21,6 +22,7 @@ type family struct {
 	fresh  []string // the tool, when something was taken away
 	bundle string   // all of them in one file
 	made   []string // the folders in which the tool works
+	hooks  string   // who keeps stores of their own by what the tool does
 }
 
 var families = []family{
@@ -28,6 +30,7 @@ var families = []family{
 		"/usr/local/share/ca-certificates", ".crt",
 		[]string{"update-ca-certificates"}, []string{"update-ca-certificates", "--fresh"}, // else links to what is gone stay
 		"/etc/ssl/certs/ca-certificates.crt", []string{"/etc/ssl/certs", "/etc/ssl/certs/java"},
+		"/etc/ca-certificates/update.d",
 	},
 	{
 		"/etc/pki/ca-trust/source/anchors", ".pem",
@@ -36,6 +39,7 @@ var families = []family{
 			"/etc/pki/ca-trust/extracted/pem", "/etc/pki/ca-trust/extracted/pem/directory-hash", "/etc/pki/ca-trust/extracted/openssl",
 			"/etc/pki/ca-trust/extracted/java", "/etc/pki/ca-trust/extracted/edk2",
 		},
+		"",
 	},
 }
 
@@ -70,7 +74,9 @@ func systemStore(j *Journal, a Authority) store {
 	ours, _, _ := j.tree.read(s.edits[0].Path) // one of an earlier time
 	ours = append(ours, a.PEM...)
 	s.tool = func() error { return updateBundle(j, f, f.tool, ours) }
-	s.fresh = func() error { return updateBundle(j, f, f.fresh, ours) }
+	s.fresh = func() error {
+		return errors.Join(updateBundle(j, f, f.fresh, ours), j.tellHooks(f, a.Name+".pem"))
+	}
 	return s
 }
 
@@ -91,6 +97,10 @@ func updateBundle(j *Journal, f *family, tool []string, ours []byte) error {
 	if err != nil {
 		return err
 	}
+	// Debian's appends to what a run that was killed has left here.
+	if err := t.remove(f.bundle + ".new"); err != nil {
+		return err
+	}
 	if err := j.run("", tool...); err != nil {
 		return err
 	}
@@ -103,6 +113,15 @@ func updateBundle(j *Journal, f *family, tool []string, ours []byte) error {
 		return nil
 	}
 	return t.write(f.bundle, kept, mode)
+}
+
+// tellHooks says that a certificate was taken away, by its link's name: the tool
+// tells its hooks only of what was added, and Java's store would keep it.
+func (j *Journal) tellHooks(f *family, link string) error {
+	if f.hooks == "" || len(j.tree.list(f.hooks)) == 0 {
+		return nil
+	}
+	return j.run("-"+path.Join(path.Dir(f.bundle), link)+"\n", "run-parts", f.hooks)
 }
 
 // withMissing is a bundle with what it lacks of another's certificates, but for

@@ -242,6 +242,7 @@ func (p *proxy) bystander(host string) *bystander {
 	b := &bystander{stop: make(chan struct{})}
 	for i, c := range []*http.Client{p.client(), p.multiplexing()} {
 		b.running.Go(func() {
+			defer c.CloseIdleConnections()
 			tick := time.NewTicker(5 * time.Millisecond)
 			defer tick.Stop()
 			for n := 0; ; n++ {

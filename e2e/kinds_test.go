@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 )
 
 // A kind is one sort of client of mixed: it works until the turns end, on one
@@ -21,7 +22,8 @@ type kind struct {
 }
 
 var kinds = []kind{
-	{8, func(m *mixed) { m.keep(place{"https", m.w.origin.host}) }},
+	{5, func(m *mixed) { m.keep(place{"https", m.w.origin.host}) }},
+	{3, (*mixed).multiplex},
 	{4, func(m *mixed) { m.keep(place{"http", m.w.origin.plain}) }},
 	{2, (*mixed).renew},
 	{2, (*mixed).tunnel},
@@ -47,6 +49,19 @@ func (m *mixed) keep(at place) {
 	defer c.CloseIdleConnections()
 	for range m.turns {
 		m.ask(c, at)
+	}
+}
+
+// multiplex asks for as many things at once as it has turns, on one connection of
+// HTTP/2.
+func (m *mixed) multiplex() {
+	c := m.client()
+	c.Transport.(*http.Transport).ForceAttemptHTTP2 = true
+	defer c.CloseIdleConnections()
+	var asking sync.WaitGroup
+	defer asking.Wait()
+	for range m.turns {
+		asking.Go(func() { m.ask(c, place{"https", m.w.origin.host}) })
 	}
 }
 
@@ -164,9 +179,19 @@ func (m *mixed) abort() {
 
 func (m *mixed) abandon() {
 	c := m.client()
-	defer c.CloseIdleConnections()
+	transport := c.Transport.(*http.Transport)
+	gone, away := context.WithCancel(m.t.Context())
+	defer away() // also of a connection of HTTP/2, which a request given up does not end
+	transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := new(net.Dialer).DialContext(ctx, network, address)
+		if err == nil {
+			context.AfterFunc(gone, func() { conn.Close() })
+		}
+		return conn, err
+	}
 	n := m.next()
 	at := []place{{"https", m.w.origin.host}, {"http", m.w.origin.plain}}[n%2]
+	transport.ForceAttemptHTTP2 = n%4 == 0
 	ctx, cancel := context.WithCancel(m.t.Context())
 	defer cancel()
 	var err error

@@ -215,8 +215,11 @@ func (w *watch) until(ctx context.Context, t *tcpdump) error {
 			if !ok {
 				return w.death(<-t.ended)
 			}
-			w.hear(line)
-			if err := w.files.check(w.Recorder, w.now.captured); err != nil {
+			err := w.hear(line)
+			if err == nil {
+				err = w.files.check(w.Recorder, w.now.captured)
+			}
+			if err != nil {
 				return errors.Join(err, w.end(t))
 			}
 		case <-ask.C:
@@ -246,20 +249,27 @@ func (w *watch) death(err error) error {
 	return fmt.Errorf("tcpdump ended: %s: %w", w.said, err)
 }
 
-// hear takes in a line of tcpdump's.
-func (w *watch) hear(line string) {
+// hear takes in a line of tcpdump's. The error is errNotWritten.
+func (w *watch) hear(line string) error {
 	before := w.now
 	if !w.now.read(line) {
 		w.said = strings.TrimPrefix(line, "tcpdump: ")
 		w.warn("tcpdump says something", "line", w.said)
-		return
+		return nil
 	}
 	if lost := w.now.dropped - before.dropped; lost > 0 {
 		w.warn("packets were dropped: the kernel's buffer was full", "dropped", lost, "dropped_in_all", w.ended.dropped+w.now.dropped, "buffer_kib", w.bufferKiB())
 	}
-	if err := w.tell(w.status.State, nil); err != nil {
+	err := w.tell(w.status.State, nil)
+	if err != nil {
 		w.warn("the status can't be written", "error", err)
 	}
+	// It stands beside the files: where it has no room, the last packets had none
+	// either, and none may come for long that would show it.
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return errNotWritten
+	}
+	return nil
 }
 
 // stop ends tcpdump when it has written what had come until now: it would drop

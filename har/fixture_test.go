@@ -122,13 +122,20 @@ func (f *fixture) convert() (Log, Stats) {
 
 func convertLog(t testing.TB, log *netlog.Log, o Options) (Log, Stats) {
 	t.Helper()
+	l, stats, found := convertAndCheck(t, log, o)
+	for _, fault := range found {
+		t.Error(fault)
+	}
+	return l, stats
+}
+
+// convertAndCheck converts a log and gives what faults the HAR has.
+func convertAndCheck(t testing.TB, log *netlog.Log, o Options) (Log, Stats, []string) {
+	t.Helper()
 	var out bytes.Buffer
 	stats, err := Convert(log, &out, o)
 	if err != nil {
 		t.Fatal(err)
-	}
-	for _, fault := range faults(out.Bytes()) {
-		t.Error(fault)
 	}
 	var h HAR
 	if err := json.Unmarshal(out.Bytes(), &h); err != nil {
@@ -137,7 +144,7 @@ func convertLog(t testing.TB, log *netlog.Log, o Options) (Log, Stats) {
 	if h.Log.Stats == nil || *h.Log.Stats != stats || h.Log.Unreadable != stats.Unreadable {
 		t.Errorf("the HAR's stats %+v are not the returned %+v", h.Log.Stats, stats)
 	}
-	return h.Log, stats
+	return h.Log, stats, faults(out.Bytes())
 }
 
 // one converts a log of one exchange.

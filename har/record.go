@@ -30,7 +30,7 @@ func (r *record) response() *netlog.Response {
 
 // status is the answer's, -1 when there is none.
 func (r *record) status() int {
-	if answer := r.response(); answer != nil && answer.Status > 0 && answer.Status < 1000 { // 0: unparsed
+	if answer := r.response(); answer != nil && answer.Status >= 100 && answer.Status < 1000 { // 0: unparsed
 		return answer.Status
 	} else if tunnelled(r) {
 		return 200

@@ -190,7 +190,7 @@ func escapeLen(b []byte) int {
 	return 0
 }
 
-// hex4 reads the \uXXXX that b begins with.
+// hex4 reads the escape of a UTF-16 unit (RFC 8259 §7) that b begins with.
 func hex4(b []byte) (r rune, ok bool) {
 	if len(b) < 6 || b[0] != '\\' || b[1] != 'u' {
 		return 0, false

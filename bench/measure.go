@@ -128,8 +128,12 @@ func (b *bench) turn(ctx context.Context, w workload, name string) (s sample, er
 	c.Proxy = p.address
 	address := b.origin.Plain
 	if w.secure {
+		protocol := "http/1.1"
 		address = b.origin.TLS
-		c.TLS = &tls.Config{RootCAs: b.pool, ServerName: party.Host, NextProtos: []string{"http/1.1"}}
+		if c.Streams > 0 {
+			protocol, address = "h2", b.origin.HTTP2
+		}
+		c.TLS = &tls.Config{RootCAs: b.pool, ServerName: party.Host, NextProtos: []string{protocol}}
 	}
 	_, port, err := net.SplitHostPort(address)
 	if err != nil {

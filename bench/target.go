@@ -44,6 +44,8 @@ func targets() []target {
 			return r.ratio("large", "floor", func(s sample) float64 { return s.bytesRate })
 		}},
 		{"large: peak RSS", false, 64, "MiB", of("large", rss)},
+		{"h2: CPU of a request over the floor's", false, 1.6, "×", cpu("h2", "floor")},
+		{"h2-large: CPU over the floor's", false, 1.6, "×", cpu("h2-large", "floor")},
 		{"plain: CPU of a request over goproxy's", false, 0.7, "×", cpu("plain", "goproxy")},
 		{"tunnel: CPU over that of a bare splice(2) relay", false, 1.05, "×", cpu("tunnel", "floor")},
 		{"upload: peak RSS", false, 400, "MiB", of("upload", rss)},

@@ -27,20 +27,24 @@ func serve(l net.Listener, s party.Setup) error {
 	f := &floor{
 		tunnel: s.Tunnel,
 		down: &tls.Config{
-			Certificates: []tls.Certificate{leaf}, NextProtos: []string{"http/1.1"},
+			Certificates: []tls.Certificate{leaf}, NextProtos: []string{"h2", "http/1.1"},
 			DynamicRecordSizingDisabled: true,
 		},
-		up: &tls.Config{
-			ServerName: party.Host, RootCAs: s.Roots, NextProtos: []string{"http/1.1"},
+		up: map[string]*tls.Config{},
+	}
+	for _, protocol := range f.down.NextProtos {
+		f.up[protocol] = &tls.Config{
+			ServerName: party.Host, RootCAs: s.Roots, NextProtos: []string{protocol},
 			DynamicRecordSizingDisabled: true,
-		},
+		}
 	}
 	return party.Accept(l, f.handle)
 }
 
 type floor struct {
-	tunnel   bool
-	down, up *tls.Config
+	tunnel bool
+	down   *tls.Config
+	up     map[string]*tls.Config // by what the browser has agreed on
 }
 
 // A stream is a connection whose writing side can end alone.
@@ -66,8 +70,12 @@ func (f *floor) handle(browser net.Conn) {
 		relay(browser.(stream), server.(stream), io.Copy)
 		return
 	}
-	up, down := tls.Client(server, f.up), tls.Server(browser, f.down)
-	if up.Handshake() != nil || down.Handshake() != nil {
+	down := tls.Server(browser, f.down)
+	if down.Handshake() != nil {
+		return
+	}
+	up := tls.Client(server, f.up[down.ConnectionState().NegotiatedProtocol])
+	if up.Handshake() != nil {
 		return
 	}
 	relay(down, up, copyRecords)

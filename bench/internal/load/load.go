@@ -33,6 +33,7 @@ type Config struct {
 	TLS         *tls.Config // inside the CONNECT; nil: in the clear
 	Connections int         // at a time
 	Fresh       bool        // a connection of its own for each request
+	Streams     int         // requests at a time on each connection, by HTTP/2, of which TLS knows; 0: HTTP/1
 }
 
 // A Result is what a Run came to.
@@ -47,7 +48,8 @@ type Result struct {
 type Generator struct {
 	c       Config
 	request []byte
-	conns   []*conn // nil entries when Fresh
+	conns   []*conn        // nil entries when Fresh
+	streams []*multiplexed // on conns, of HTTP/2
 }
 
 // dialAtOnce bounds the handshakes that Dial has going on.
@@ -81,6 +83,14 @@ func Dial(ctx context.Context, c Config) (*Generator, error) {
 		g.Close()
 		return nil, fmt.Errorf("%d of %d connections: %w", len(errs), c.Connections, errs[0])
 	}
+	for i := 0; c.Streams > 0 && i < len(g.conns); i++ {
+		m, err := multiplex(g.conns[i], &g.c)
+		if err != nil {
+			g.Close()
+			return nil, err
+		}
+		g.streams = append(g.streams, m)
+	}
 	return g, nil
 }
 
@@ -107,7 +117,10 @@ func (g *Generator) Run(ctx context.Context, d time.Duration) (Result, error) {
 	for i := range g.conns {
 		running.Go(func() {
 			var sum int64
-			for errs[i] == nil {
+			if g.streams != nil {
+				sum, errs[i] = g.streams[i].run(g.c.Streams, until, func(d time.Duration) { took[i] = append(took[i], d) })
+			}
+			for g.streams == nil && errs[i] == nil {
 				began := time.Now()
 				n, err := g.once(ctx, i)
 				errs[i] = err

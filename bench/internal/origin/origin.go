@@ -33,9 +33,10 @@ const (
 // JSONBytes is the length of JSON's body.
 const JSONBytes = 1536
 
-// An Origin serves over TLS at TLS and in the clear at Plain, both host:port.
+// An Origin serves over TLS at TLS, by HTTP/2 at HTTP2, and in the clear at Plain,
+// each host:port.
 type Origin struct {
-	TLS, Plain string
+	TLS, HTTP2, Plain string
 
 	listeners []net.Listener
 	running   sync.WaitGroup
@@ -43,27 +44,32 @@ type Origin struct {
 	conns     map[net.Conn]struct{}
 }
 
-// Start serves on two free ports of loopback.
+// Start serves on free ports of loopback.
 func Start(certificate tls.Certificate) (*Origin, error) {
 	o := &Origin{conns: map[net.Conn]struct{}{}}
-	config := &tls.Config{
-		Certificates: []tls.Certificate{certificate}, NextProtos: []string{"http/1.1"},
-		DynamicRecordSizingDisabled: true,
-	}
-	for i := range 2 {
+	for _, at := range []struct {
+		address  *string
+		protocol string // "": no TLS
+		serve    func(net.Conn)
+	}{
+		{&o.TLS, "http/1.1", serve},
+		{&o.HTTP2, "h2", serveHTTP2},
+		{&o.Plain, "", serve},
+	} {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			o.Close()
 			return nil, err
 		}
 		o.listeners = append(o.listeners, l)
-		if i == 0 {
-			o.TLS = l.Addr().String()
-			l = tls.NewListener(l, config)
-		} else {
-			o.Plain = l.Addr().String()
+		*at.address = l.Addr().String()
+		if at.protocol != "" {
+			l = tls.NewListener(l, &tls.Config{
+				Certificates: []tls.Certificate{certificate}, NextProtos: []string{at.protocol},
+				DynamicRecordSizingDisabled: true,
+			})
 		}
-		o.running.Go(func() { o.accept(l) })
+		o.running.Go(func() { o.accept(l, at.serve) })
 	}
 	return o, nil
 }
@@ -82,7 +88,7 @@ func (o *Origin) Close() {
 	o.running.Wait()
 }
 
-func (o *Origin) accept(l net.Listener) {
+func (o *Origin) accept(l net.Listener, serve func(net.Conn)) {
 	for {
 		c, err := l.Accept()
 		if err != nil {

@@ -1,6 +1,8 @@
 package origin
 
 import (
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -24,9 +26,22 @@ func TestItAnswersAsNetHTTPReadsIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer o.Close()
-	transport := &http.Transport{}
+	roots := x509.NewCertPool()
+	roots.AddCert(certificate.Leaf)
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: party.Host}, ForceAttemptHTTP2: true}
 	defer transport.CloseIdleConnections()
 	client := &http.Client{Transport: transport}
+	for _, path := range []string{JSON, Bytes + "1", Bytes + "1000001", JSON} {
+		resp, err := client.Get("https://" + o.HTTP2 + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if err != nil || resp.StatusCode != 200 || resp.ProtoMajor != 2 || int64(len(body)) != resp.ContentLength || path == JSON && !json.Valid(body) {
+			t.Errorf("%s: status %d, %d bytes of %d, %s, %v", path, resp.StatusCode, len(body), resp.ContentLength, resp.Proto, err)
+		}
+	}
 	for _, test := range []struct {
 		method, path string
 		upload       int

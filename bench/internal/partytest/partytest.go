@@ -19,8 +19,34 @@ import (
 // A Serve is a party's function of that name.
 type Serve func(net.Listener, party.Setup) error
 
-// Run has the party serve each way that the benchmarks use.
+// A use is one way to use a party.
+type use struct {
+	name   string
+	tunnel bool
+	load   load.Config
+	bytes  int64 // of bodies on a connection, once
+}
+
+// Run has the party serve each way that the benchmarks use, by HTTP/1.
 func Run(t *testing.T, serve Serve) {
+	run(t, serve, []use{
+		{"kept alive", false, load.Config{Target: origin.JSON}, origin.JSONBytes},
+		{"a connection each", false, load.Config{Target: origin.Once, Fresh: true}, origin.JSONBytes},
+		{"a large answer", false, load.Config{Target: origin.Bytes + "3000000"}, 3_000_000},
+		{"an upload", false, load.Config{Target: origin.Sink, Upload: 1_000_000}, 1_000_000},
+		{"a tunnel", true, load.Config{Target: origin.JSON}, origin.JSONBytes},
+	})
+}
+
+// RunHTTP2 does so by HTTP/2.
+func RunHTTP2(t *testing.T, serve Serve) {
+	run(t, serve, []use{
+		{"streams", false, load.Config{Target: origin.JSON, Streams: 100}, 100 * origin.JSONBytes},
+		{"large answers on streams", false, load.Config{Target: origin.Bytes + "3000000", Streams: 10}, 10 * 3_000_000},
+	})
+}
+
+func run(t *testing.T, serve Serve, uses []use) {
 	s := party.Setup{AuthorityDir: t.TempDir()}
 	_, err := ca.Create(s.AuthorityDir)
 	if err != nil {
@@ -37,20 +63,7 @@ func Run(t *testing.T, serve Serve) {
 	s.Roots.AddCert(certificate.Leaf)
 	trust := x509.NewCertPool()
 	trust.AddCert(s.Authority.Leaf)
-	decrypted := &tls.Config{RootCAs: trust, ServerName: party.Host, NextProtos: []string{"http/1.1"}}
-	relayed := &tls.Config{RootCAs: s.Roots, ServerName: party.Host}
-	for _, test := range []struct {
-		name   string
-		tunnel bool
-		load   load.Config
-		bytes  int64 // of bodies in one exchange
-	}{
-		{"kept alive", false, load.Config{Target: origin.JSON, TLS: decrypted}, origin.JSONBytes},
-		{"a connection each", false, load.Config{Target: origin.Once, TLS: decrypted, Fresh: true}, origin.JSONBytes},
-		{"a large answer", false, load.Config{Target: origin.Bytes + "3000000", TLS: decrypted}, 3_000_000},
-		{"an upload", false, load.Config{Target: origin.Sink, TLS: decrypted, Upload: 1_000_000}, 1_000_000},
-		{"a tunnel", true, load.Config{Target: origin.JSON, TLS: relayed}, origin.JSONBytes},
-	} {
+	for _, test := range uses {
 		t.Run(test.name, func(t *testing.T) {
 			o, err := origin.Start(certificate)
 			if err != nil {
@@ -65,8 +78,16 @@ func Run(t *testing.T, serve Serve) {
 			s.Dir = t.TempDir()
 			served := make(chan error, 1)
 			go func() { served <- serve(l, s) }()
-			_, port, _ := net.SplitHostPort(o.TLS)
 			c := test.load
+			address := o.TLS
+			c.TLS = &tls.Config{RootCAs: trust, ServerName: party.Host, NextProtos: []string{"http/1.1"}}
+			if test.tunnel {
+				c.TLS.RootCAs = s.Roots
+			}
+			if c.Streams > 0 {
+				address, c.TLS.NextProtos = o.HTTP2, []string{"h2"}
+			}
+			_, port, _ := net.SplitHostPort(address)
 			c.Proxy, c.Authority = l.Addr().String(), net.JoinHostPort(party.Host, port)
 			c.Tunnel, c.Connections = true, 2
 			exchanges(t, c, test.bytes)
@@ -97,8 +118,9 @@ func exchanges(t *testing.T, c load.Config, bytes int64) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want := int64(c.Connections); r.Requests != want || r.Bytes != want*bytes {
-			t.Errorf("%d exchanges of %d bytes in all, not %d of %d", r.Requests, r.Bytes, want, want*bytes)
+		want, sum := int64(c.Connections*max(c.Streams, 1)), int64(c.Connections)*bytes
+		if r.Requests != want || r.Bytes != sum {
+			t.Errorf("%d exchanges of %d bytes in all, not %d of %d", r.Requests, r.Bytes, want, sum)
 		}
 	}
 }

@@ -138,6 +138,8 @@ func classify(phase netlog.Phase, err error) *failure {
 func classifyHTTP2(phase netlog.Phase, e *h2.Error) *failure {
 	var f *failure
 	switch {
+	case e.Late:
+		f = failed(phase, netlog.CodeTimeout, e.Error())
 	case !e.Remote:
 		f = failed(phase, netlog.CodeBadAnswer, e.Error())
 	case e.Stream:

@@ -37,7 +37,7 @@ func (c *client) serveStreams() {
 		StreamWindow: uploadWindow, Window: uploadsWindow,
 		MaxHeaderList: headLimit,
 		Buffers:       &c.p.buffers,
-		Timeouts:      h2.Timeouts{Preface: t.ClientHead, Head: t.ClientHead, Idle: t.Idle, Write: t.TunnelIdle},
+		Timeouts:      h2.Timeouts{Preface: t.ClientHead, Settings: t.ClientHead, Head: t.ClientHead, Idle: t.Idle, Write: t.TunnelIdle},
 	})
 	c.multiplex(conn)
 	err := conn.Serve()
@@ -99,7 +99,7 @@ func (c *client) broke(err error) {
 	case !errors.As(err, &e) || e.Remote:
 		c.silent(err)
 		return
-	case !c.served:
+	case !c.served && !e.Late:
 		ex := &exchange{from: c, ctx: c.ctx, cancel: c.cancel, malformed: true}
 		c.opened(ex, c.origin, c.p.now(), &netlog.Request{URL: c.origin.scheme + "://" + c.origin.authority() + "/"})
 		ex.finish(refusalClosed(netlog.RefusedBadRequest, e.Error()))

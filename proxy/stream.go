@@ -57,6 +57,8 @@ func (st *stream) gone(err error) {
 		st.cancel(errClientGone)
 	case e.Remote:
 		st.cancel(browserReset{e.Code})
+	case e.Late:
+		st.cancel(failed(netlog.PhaseSend, netlog.CodeTimeout, e.Error()))
 	default:
 		st.cancel(failed(netlog.PhaseSend, netlog.CodeBadRequest, e.Error()))
 	}
@@ -100,6 +102,10 @@ func (st *stream) serve(at time.Time) {
 		}
 	}
 	ex := st.newExchange(o, at, authority)
+	if h.Refused != nil {
+		ex.finish(refusedAlready(h))
+		return
+	}
 	if h.Malformed != "" { // RFC 9113 §8.1.1
 		ex.finish(refusalClosed(netlog.RefusedBadRequest, http2.ErrCodeProtocol.String()+": "+h.Malformed))
 		st.Reset(http2.ErrCodeProtocol)
@@ -116,6 +122,18 @@ func (st *stream) serve(at time.Time) {
 		return
 	}
 	st.exchange()
+}
+
+// refusedAlready is the refusal of a request that was ended as it came.
+func refusedAlready(h *h2.Head) *failure {
+	code := netlog.RefusedBadRequest
+	switch {
+	case h.Refused.Late:
+		code = netlog.RefusedTimeout
+	case h.TooLong:
+		code = netlog.RefusedHeadTooLong
+	}
+	return refusalClosed(code, h.Refused.Error())
 }
 
 // admits holds the request, which is for authority, to the connection's one name,
@@ -157,7 +175,7 @@ func (st *stream) newExchange(o *origin, at time.Time, authority string) *exchan
 		t.Path, raw = nil, authority
 	case path == "*":
 		t.Form = wire.AsteriskForm
-	case h.Malformed != "" && (path == "" || path[0] != '/'):
+	case path == "" || path[0] != '/': // which makes it a malformed request
 		t.Path = nil
 	}
 	ex := &exchange{

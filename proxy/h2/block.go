@@ -18,6 +18,10 @@ type Head struct {
 	// Malformed says why a request must not be passed on (RFC 9113 §8.1.1); "" when
 	// it may. Its stream is then reset by whoever takes it.
 	Malformed string
+	// Refused is why nothing becomes of a request: its stream was reset, or its
+	// connection ended, as soon as it had come, and Fields are what could be read of it.
+	// nil: it was not.
+	Refused *Error
 
 	Priority    http2.PriorityParam // by the peer's numbers: see Stream.Priority
 	HasPriority bool
@@ -68,11 +72,9 @@ func (h *Head) Status() int {
 
 // readBlock reads the header block that begins with f, and whatever follows it of
 // it. Every block has to be decoded, as the next ones depend on it.
-func (c *Conn) readBlock(f *http2.HeadersFrame) (*Head, error) {
-	h := &Head{
-		Size: frameHead + int(f.Length), End: f.StreamEnded(),
-		Priority: f.Priority, HasPriority: f.HasPriority(),
-	}
+func (c *Conn) readBlock(f *http2.HeadersFrame, h *Head) error {
+	h.Size, h.End = frameHead+int(f.Length), f.StreamEnded()
+	h.Priority, h.HasPriority = f.Priority, f.HasPriority()
 	c.decoding = h
 	c.decoder.SetEmitEnabled(true)
 	piece, ended := f.HeaderBlockFragment(), f.HeadersEnded()
@@ -83,28 +85,54 @@ func (c *Conn) readBlock(f *http2.HeadersFrame) (*Head, error) {
 	for frames, size := 1, 0; ; frames++ {
 		size += len(piece)
 		if size > 2*c.cfg.MaxHeaderList || frames > maxContinuations {
-			return nil, connError(http2.ErrCodeEnhanceYourCalm, "a header block without end")
+			h.TooLong = true
+			return connError(http2.ErrCodeEnhanceYourCalm, "a header block without end")
 		}
 		if _, err := c.decoder.Write(piece); errors.Is(err, hpack.ErrStringLength) {
-			return nil, connError(http2.ErrCodeEnhanceYourCalm, "a header field longer than is taken")
+			h.TooLong = true
+			return connError(http2.ErrCodeEnhanceYourCalm, "a header field longer than is taken")
 		} else if err != nil {
-			return nil, connError(http2.ErrCodeCompression, err.Error())
+			return connError(http2.ErrCodeCompression, err.Error())
 		}
 		if ended {
 			break
 		}
 		next, err := c.next()
-		if err != nil {
-			return nil, err
+		if isTimeout(err) {
+			return lateError(http2.ErrCodeEnhanceYourCalm, "a header block that stops")
+		} else if err != nil {
+			return err
 		}
 		more := next.(*http2.ContinuationFrame) // the framer lets nothing else pass
 		piece, ended = more.HeaderBlockFragment(), more.HeadersEnded()
 		h.Size += frameHead + int(more.Length)
 	}
 	if err := c.decoder.Close(); err != nil {
-		return nil, connError(http2.ErrCodeCompression, err.Error())
+		return connError(http2.ErrCodeCompression, err.Error())
 	}
-	return h, nil
+	return nil
+}
+
+// unread gives on a request whose header block is why its connection ends.
+func (c *Conn) unread(id uint32, h *Head, why *Error) {
+	c.mu.Lock()
+	fresh := id%2 == 1 && id > c.lastID && !c.draining && c.err == nil
+	if fresh {
+		c.lastID = id
+	}
+	c.mu.Unlock()
+	if fresh {
+		h.Refused = why
+		c.cfg.Stream(refused(c, id, h))
+	}
+}
+
+// refused is the stream of a request of which nothing becomes.
+func refused(c *Conn, id uint32, h *Head) *Stream {
+	s := newStream(c)
+	s.id, s.head, s.err = id, h, h.Refused
+	s.left, s.closed = true, true
+	return s
 }
 
 // field takes a field from the decoder.
@@ -125,8 +153,12 @@ func (c *Conn) field(f Field) {
 // headers takes a header block.
 func (c *Conn) headers(f *http2.HeadersFrame) error {
 	id := f.StreamID
-	h, err := c.readBlock(f)
-	if err != nil {
+	h := new(Head)
+	if err := c.readBlock(f, h); err != nil {
+		var e *Error
+		if c.server && errors.As(err, &e) {
+			c.unread(id, h, e)
+		}
 		return err
 	}
 	if c.server {
@@ -166,17 +198,17 @@ func (c *Conn) openOrEnd(id uint32, h *Head) (opened *Stream, err error) {
 		return nil, nil // above what our GOAWAY named: not acted on (RFC 9113 §6.8)
 	}
 	c.lastID = id
-	if h.HasPriority && h.Priority.StreamDep == id {
-		return nil, c.resetLocked(id, http2.ErrCodeProtocol, "a stream that depends on itself")
-	}
 	most := int(c.offer.MaxStreams)
 	if !c.heard { // what was begun meanwhile may be more
 		most = max(most, unsettledStreams)
 	}
 	if len(c.streams) >= most || c.active >= 2*most {
-		return nil, c.resetLocked(id, http2.ErrCodeRefusedStream, "more streams than were offered")
+		return c.refuse(id, h)
 	}
 	h.Malformed = checkRequest(h, c.offer.Connect)
+	if h.HasPriority && h.Priority.StreamDep == id { // RFC 7540 §5.3.1
+		h.Malformed = "a stream that depends on itself"
+	}
 	s := newStream(c)
 	s.id, s.head, s.length = id, h, h.length()
 	s.credit, s.window = c.peer.window, c.cfg.StreamWindow
@@ -192,6 +224,19 @@ func (c *Conn) openOrEnd(id uint32, h *Head) (opened *Stream, err error) {
 		s.endReceiving()
 	}
 	return s, nil
+}
+
+// refuse resets a request that is one more than its browser was offered, which
+// costs as much as one that is given up.
+func (c *Conn) refuse(id uint32, h *Head) (*Stream, error) {
+	h.Refused = &Error{Code: http2.ErrCodeRefusedStream, Reason: "more requests at once than were offered", Stream: true}
+	if err := c.resetLocked(id, h.Refused.Code, h.Refused.Reason); err != nil {
+		return nil, err
+	}
+	if !c.resets.spend() {
+		return nil, connError(http2.ErrCodeEnhanceYourCalm, "too many requests above what was offered")
+	}
+	return refused(c, id, h), nil
 }
 
 // trailers takes the fields behind a body.

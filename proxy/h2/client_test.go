@@ -135,11 +135,6 @@ func TestStreamsWaitForRoom(t *testing.T) {
 	third.Close()
 }
 
-func isTimeout(err error) bool {
-	var t net.Error
-	return errors.As(err, &t) && t.Timeout()
-}
-
 // What the server has not acted on can be told from what it may have.
 func TestGoAwayTellsWhatWasNotProcessed(t *testing.T) {
 	s := newDialled(t)
@@ -316,7 +311,11 @@ func TestAServerThatDoesNotBeginWithSettings(t *testing.T) {
 	s.wantGoAway(http2.ErrCodeProtocol)
 	near, far = sockets(t)
 	s = serve(t, NewClient(near, Config{Timeouts: Timeouts{Preface: time.Millisecond}}), far)
-	if err := s.wait(); !isTimeout(err) {
+	io.ReadFull(far, make([]byte, len(http2.ClientPreface)))
+	s.wantGoAway(http2.ErrCodeProtocol)
+	far.Close()
+	var e *Error
+	if err := s.wait(); !errors.As(err, &e) || !e.Late || e.Remote {
 		t.Error("a silent one:", err)
 	}
 }

@@ -35,13 +35,16 @@ type Conn struct {
 	peer    Settings
 	settled bool // the peer's settings have come
 	offer   Offer
-	heard   bool // the browser has acknowledged an offer
+	unheard int  // SETTINGS of ours that the peer has not acknowledged
+	heard   bool // it has acknowledged some
 	streams map[uint32]*Stream
 	active  int    // streams that were given to Config.Stream and are not closed
 	lastID  uint32 // the highest of the peer's streams, in a server's Conn, or of our own
 	passed  uint32 // the highest of those that came behind our GOAWAY
 	past    past
 	idle    *time.Timer
+	hearing *time.Timer // the time limit of unheard; nil: none is running
+	hearBy  time.Time   // when that runs out
 
 	// Receiving.
 	window int // what the peer may still send
@@ -105,6 +108,7 @@ func NewClient(nc net.Conn, cfg Config) *Conn {
 		http2.Setting{ID: http2.SettingInitialWindowSize, Val: uint32(c.cfg.StreamWindow)},
 		http2.Setting{ID: http2.SettingMaxHeaderListSize, Val: uint32(c.cfg.MaxHeaderList)},
 	)
+	c.unheard++
 	c.widen()
 	c.writing = true
 	return c
@@ -171,6 +175,7 @@ func (c *Conn) Serve() error {
 	}()
 	c.mu.Lock()
 	c.rest()
+	c.awaitAck()
 	c.mu.Unlock()
 	err := c.read()
 	c.end(err)
@@ -182,8 +187,10 @@ func (c *Conn) Serve() error {
 	<-written
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.idle != nil {
-		c.idle.Stop()
+	for _, timer := range []*time.Timer{c.idle, c.hearing} {
+		if timer != nil {
+			timer.Stop()
+		}
 	}
 	return c.err
 }

@@ -45,6 +45,10 @@ func TestFloods(t *testing.T) {
 			s, _ := newServed(t, func(cfg *Config) {
 				cfg.Stream = func(st *Stream) {
 					begun.Add(1)
+					if st.Head().Refused != nil {
+						st.Close()
+						return
+					}
 					most.Store(max(most.Load(), open.Add(1)))
 					gone := make(chan bool)
 					st.OnGone(func(error) { close(gone) })

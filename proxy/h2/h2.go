@@ -39,9 +39,9 @@ type Field = hpack.HeaderField
 
 // A Config says how a Conn works. It must not change once it is given.
 type Config struct {
-	// Stream takes each request, in a server's Conn. The reading goroutine calls
-	// it: it must not wait. Whatever becomes of the stream, it is to be closed in the
-	// end.
+	// Stream takes each request, in a server's Conn, also what is refused already. The
+	// reading goroutine calls it: it must not wait. Whatever becomes of the stream, it
+	// is to be closed in the end.
 	Stream func(*Stream)
 	// Settings is told the peer's settings whenever they have come, by the reading
 	// goroutine; nil: nobody is.
@@ -64,10 +64,11 @@ type Config struct {
 
 // Timeouts are time limits; 0 is none.
 type Timeouts struct {
-	Preface time.Duration // for the peer's first frame
-	Head    time.Duration // for a header block from its first frame to its last
-	Idle    time.Duration // without a stream, in a server's Conn
-	Write   time.Duration // for the peer to take what it is sent
+	Preface  time.Duration // for the peer's first frame
+	Settings time.Duration // for the peer to acknowledge ours (RFC 9113 §6.5.3)
+	Head     time.Duration // for a header block from its first frame to its last
+	Idle     time.Duration // without a stream, in a server's Conn
+	Write    time.Duration // for the peer to take what it is sent
 }
 
 // Settings are what a peer has said (RFC 9113 §6.5.2).
@@ -134,6 +135,7 @@ type Error struct {
 	Reason string // for people; "" where the peer gave none
 	Remote bool   // the peer ended it; else it has broken the protocol
 	Stream bool   // it is of one stream (RST_STREAM), else of the connection (GOAWAY)
+	Late   bool   // what was to come had not come in time
 
 	// Unprocessed says that the peer has not acted on the request, which may be made
 	// again (RFC 9113 §8.7).
@@ -150,6 +152,11 @@ func (e *Error) Error() string {
 // connError is the error of a peer that has broken the protocol.
 func connError(code http2.ErrCode, reason string) error {
 	return &Error{Code: code, Reason: reason}
+}
+
+// lateError is the error of a peer that a connection waits for no longer.
+func lateError(code http2.ErrCode, reason string) error {
+	return &Error{Code: code, Reason: reason, Late: true}
 }
 
 func streamError(code http2.ErrCode, reason string) error {

@@ -3,6 +3,7 @@ package h2
 import (
 	"errors"
 	"io"
+	"net"
 	"slices"
 	"time"
 
@@ -18,7 +19,9 @@ func (c *Conn) read() error {
 		}
 	}
 	f, err := c.next()
-	if err != nil {
+	if isTimeout(err) && !c.server {
+		return lateError(http2.ErrCodeProtocol, "no SETTINGS have come")
+	} else if err != nil {
 		return err
 	}
 	if settings, ok := f.(*http2.SettingsFrame); !ok || settings.IsAck() {
@@ -49,6 +52,11 @@ func (c *Conn) limit(d time.Duration) {
 	if c.err == nil { // else the deadline is that of the end
 		c.nc.SetReadDeadline(at)
 	}
+}
+
+func isTimeout(err error) bool {
+	var t net.Error
+	return errors.As(err, &t) && t.Timeout()
 }
 
 // preface reads RFC 9113 §3.4's, and no further than the first byte that is not of it.

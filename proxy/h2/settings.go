@@ -1,6 +1,10 @@
 package h2
 
-import "golang.org/x/net/http2"
+import (
+	"time"
+
+	"golang.org/x/net/http2"
+)
 
 // settings takes the peer's SETTINGS, or its acknowledgement of ours.
 func (c *Conn) settings(f *http2.SettingsFrame) error {
@@ -15,7 +19,7 @@ func (c *Conn) settle(f *http2.SettingsFrame) (Settings, error) {
 	c.mu.Lock()
 	defer c.unlock()
 	if err := c.spend(); err != nil || f.IsAck() {
-		c.heard = c.writing
+		c.acknowledged()
 		return c.peer, err
 	}
 	if err := c.control(); err != nil {
@@ -32,6 +36,38 @@ func (c *Conn) settle(f *http2.SettingsFrame) (Settings, error) {
 	c.openNext()
 	c.pump()
 	return c.peer, nil
+}
+
+// acknowledged takes the peer's word that it goes by the first SETTINGS that it had
+// not acknowledged.
+func (c *Conn) acknowledged() {
+	if !c.writing || c.unheard == 0 {
+		return
+	}
+	c.heard = true
+	c.unheard--
+	if c.hearing != nil {
+		c.hearing.Stop()
+		c.hearing = nil
+	}
+	c.awaitAck()
+}
+
+// awaitAck starts the time within which the peer has to acknowledge our SETTINGS.
+func (c *Conn) awaitAck() {
+	if c.cfg.Timeouts.Settings == 0 || !c.writing || c.unheard == 0 || c.hearing != nil || c.err != nil {
+		return
+	}
+	c.hearBy = time.Now().Add(c.cfg.Timeouts.Settings)
+	c.hearing = time.AfterFunc(c.cfg.Timeouts.Settings, c.unacknowledged)
+}
+
+func (c *Conn) unacknowledged() {
+	c.mu.Lock()
+	defer c.unlock()
+	if c.hearing != nil && !time.Now().Before(c.hearBy) { // else it is another one by now
+		c.endLocked(lateError(http2.ErrCodeSettingsTimeout, "the SETTINGS are not acknowledged"))
+	}
 }
 
 // apply takes one setting. What can't be is RFC 9113 §6.5.2's, RFC 8441 §3's or
@@ -114,6 +150,8 @@ func (c *Conn) Offer(o Offer) {
 	}
 	if changed != nil {
 		c.framer.WriteSettings(changed...)
+		c.unheard++
+		c.awaitAck()
 		c.writer.Signal()
 	}
 }
@@ -142,5 +180,7 @@ func (c *Conn) begin(o Offer) {
 	c.widen()
 	c.out = append(c.out, waiting...)
 	c.writing = true
+	c.unheard++
+	c.awaitAck()
 	c.writer.Signal()
 }

@@ -72,3 +72,29 @@ func TestTargetsCompareOurs(t *testing.T) {
 		t.Error("a target is held to the wrong side")
 	}
 }
+
+func TestProgramsSayWhereTheyListen(t *testing.T) {
+	const want = "127.0.0.1:8080"
+	for _, said := range []string{
+		want + "\n",                           // agentenv-netlog
+		want + ".\n",                          // mitmdump
+		want + " remote=[::] FD 24 flags=9\n", // squid
+	} {
+		if got := addressIn(said); got != want {
+			t.Errorf("of %q: %q", said, got)
+		}
+	}
+}
+
+func TestOnlyOutsidersAreLookedFor(t *testing.T) {
+	for _, name := range []string{"ours", "floor", "before"} {
+		if o, program := outside(name); o.name != "" || program != "" {
+			t.Errorf("%s is looked for as %q", name, program)
+		}
+	}
+	for _, o := range outsiders() {
+		if found, _ := outside(o.name); found.name != o.name {
+			t.Errorf("%s is no outsider", o.name)
+		}
+	}
+}

@@ -82,9 +82,13 @@ func (b *bench) measure(ctx context.Context, w workload) ([]row, error) {
 	}
 	var rows []row
 	for _, name := range names {
-		if name == "before" || selected(b.options.parties, name) {
-			rows = append(rows, row{workload: w, party: name})
+		if name != "before" && !selected(b.options.parties, name) {
+			continue
 		}
+		if o, program := outside(name); o.name != "" && program == "" {
+			continue
+		}
+		rows = append(rows, row{workload: w, party: name})
 	}
 	rounds := b.rounds
 	if w.idle {
@@ -200,15 +204,30 @@ func (b *bench) startParty(w workload, name string) (*process, error) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return nil, err
 	}
-	p, err := start(b.command(w, name, dir))
+	p, err := b.startIn(w, name, dir)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	p.dir = dir
 	return p, nil
 }
 
-// command is a party's program and its arguments.
+func (b *bench) startIn(w workload, name, dir string) (*process, error) {
+	if o, program := outside(name); program != "" {
+		args, err := o.args(b, dir)
+		if err != nil {
+			return nil, err
+		}
+		p, err := startSaying(o.ready, program, args)
+		if err != nil {
+			return nil, err
+		}
+		return p, p.reached()
+	}
+	return start(b.command(w, name, dir))
+}
+
+// command is the program of a party of ours and its arguments.
 func (b *bench) command(w workload, name, dir string) (program string, args []string) {
 	if name == "before" || name == "ours" && b.profile == "" {
 		args := []string{"proxy", "--listen", "127.0.0.1:0", "--log", filepath.Join(dir, "network.jsonl"),

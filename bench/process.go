@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"strconv"
@@ -19,7 +20,7 @@ type process struct {
 	cmd     *exec.Cmd
 	address string        // where it listens
 	ready   time.Duration // from its start until it says so
-	drained chan struct{} // closed when its standard error has ended
+	drained chan struct{} // closed when what it says has ended
 	dir     string        // what it may write to
 }
 
@@ -28,29 +29,30 @@ func start(path string, args []string) (*process, error) {
 	return startSaying("listening on ", path, args)
 }
 
-// startSaying runs a program whose standard error has a line that begins so when
-// it is ready; its address is the rest of that.
+// startSaying runs a program that says so in a line when it is ready; its address
+// is the next word of that.
 func startSaying(ready, path string, args []string) (*process, error) {
 	p := &process{cmd: exec.Command(path, args...), drained: make(chan struct{})}
-	stderr, err := p.cmd.StderrPipe()
+	said, err := p.cmd.StderrPipe()
 	if err != nil {
 		return nil, err
 	}
+	p.cmd.Stdout = p.cmd.Stderr
 	began := time.Now()
 	if err := p.cmd.Start(); err != nil {
 		return nil, err
 	}
-	lines := bufio.NewReader(stderr)
-	var said strings.Builder
+	lines := bufio.NewReader(said)
+	var sofar strings.Builder
 	for p.address == "" {
 		line, err := lines.ReadString('\n')
-		said.WriteString(line)
+		sofar.WriteString(line)
 		if err != nil {
 			p.cmd.Wait()
-			return nil, fmt.Errorf("%s did not start: %s", path, strings.TrimSpace(said.String()))
+			return nil, fmt.Errorf("%s did not start: %s", path, strings.TrimSpace(sofar.String()))
 		}
-		if rest, ok := strings.CutPrefix(line, ready); ok {
-			p.address = strings.TrimSpace(rest)
+		if _, rest, ok := strings.Cut(line, ready); ok {
+			p.address = addressIn(rest)
 			p.ready = time.Since(began)
 		}
 	}
@@ -59,6 +61,27 @@ func startSaying(ready, path string, args []string) (*process, error) {
 		io.Copy(io.Discard, lines)
 	}()
 	return p, nil
+}
+
+// addressIn is the first word of what a program says of where it listens, with or
+// without what some put around it.
+func addressIn(said string) string {
+	word, _, _ := strings.Cut(strings.TrimSpace(said), " ")
+	return strings.TrimSuffix(word, ".")
+}
+
+// reached waits until the process takes connections: some say so before. One that
+// does not is ended.
+func (p *process) reached() error {
+	var err error
+	for range 100 {
+		var c net.Conn
+		if c, err = net.Dial("tcp", p.address); err == nil {
+			return c.Close()
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	return errors.Join(err, p.stop())
 }
 
 // grace is how long a process may take to end.

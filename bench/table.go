@@ -5,6 +5,7 @@ import (
 	"io"
 	"math"
 	"runtime"
+	"slices"
 	"text/tabwriter"
 	"time"
 )
@@ -73,6 +74,7 @@ func (r *results) print(w io.Writer) {
 	}
 	t.Flush()
 	r.printAbout(w)
+	r.printAbsent(w)
 	r.printParts(w)
 	r.printTargets(w)
 }
@@ -116,6 +118,16 @@ func (r *results) printAbout(w io.Writer) {
 		}
 		if one.err != nil {
 			fmt.Fprintf(w, "  %-8s %s failed: %v\n", "", one.party, one.err)
+		}
+	}
+}
+
+// printAbsent says which parties some workload would have had, were they installed.
+func (r *results) printAbsent(w io.Writer) {
+	for _, o := range outsiders() {
+		wanted := slices.ContainsFunc(r.rows, func(one row) bool { return slices.Contains(one.workload.parties, o.name) })
+		if _, program := outside(o.name); wanted && program == "" {
+			fmt.Fprintf(w, "  %s is not installed and has no figures (%s)\n", o.name, o.where)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/agentenv/netlog/netlog"
+	"github.com/agentenv/netlog/proxy/h2"
 	"github.com/agentenv/netlog/proxy/hello"
 )
 
@@ -226,7 +227,7 @@ func (c *client) handshake() error {
 	ctx, cancel := context.WithTimeout(context.WithValue(c.ctx, clientKey{}, c), c.p.Timeouts.TLS)
 	defer cancel()
 	ear := &ear{peeked: c.tcp}
-	session := tls.Server(ear, c.p.clientTLS)
+	session := tls.Server(h2.Gather(ear, &c.p.buffers), c.p.clientTLS)
 	if err := session.HandshakeContext(ctx); err != nil {
 		if ear.heard != 0 {
 			return ear.heard

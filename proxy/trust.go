@@ -7,6 +7,8 @@ import (
 	"io"
 	"net"
 	"sync"
+
+	"github.com/agentenv/netlog/proxy/h2"
 )
 
 // A Trust is what is asked of a server in the TLS handshake, and what it is
@@ -68,7 +70,7 @@ func (p *Proxy) speakTLS(ctx context.Context, conn net.Conn, server Target, alpn
 	config := p.trusts.config(trust)
 	config.ServerName = server.Host
 	config.NextProtos = alpn
-	session = tls.Client(conn, config)
+	session = tls.Client(h2.Gather(conn, &p.buffers), config)
 	if err := session.HandshakeContext(ctx); err != nil {
 		return nil, nil, err
 	}

@@ -17,9 +17,10 @@ import (
 // A Conn is one HTTP/2 connection. Its streams' methods and its own, but Serve, may
 // be called by any goroutine.
 type Conn struct {
-	cfg    Config
-	nc     net.Conn
-	server bool
+	cfg      Config
+	nc       net.Conn
+	gathered *gathered // under nc; nil: nothing is
+	server   bool
 
 	// Of the reading goroutine.
 	in       source
@@ -122,7 +123,7 @@ func newConn(nc net.Conn, cfg Config) *Conn {
 		cfg.Buffers = new(Buffers)
 	}
 	c := &Conn{
-		cfg: cfg, nc: nc,
+		cfg: cfg, nc: nc, gathered: gatheredUnder(nc),
 		in:      source{Reader: bufio.NewReaderSize(nc, readSize)},
 		calm:    idleFrames(),
 		resets:  resets(),

@@ -104,7 +104,8 @@ const (
 	maxWindow     = 1<<31 - 1 // RFC 9113 §6.9.1
 	frameSize     = 16 << 10  // RFC 9113 §4.2: what everybody takes, and what we take
 	frameHead     = 9
-	tableSize     = 4096 // RFC 9113 §6.5.2, of HPACK's dynamic table
+	recordSize    = 16 << 10 // RFC 8446 §5.1: the most that one of TLS holds
+	tableSize     = 4096     // RFC 9113 §6.5.2, of HPACK's dynamic table
 	maxStreamID   = 1<<31 - 1
 
 	// outRoom is how much may wait to be written before streams have to wait.

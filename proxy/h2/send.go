@@ -270,7 +270,7 @@ func (c *Conn) write() {
 		if out, ok = c.take(out); !ok {
 			break
 		}
-		if _, err := c.nc.Write(out); err != nil {
+		if err := c.send(out); err != nil {
 			c.end(err)
 			c.nc.Close()
 			return
@@ -280,6 +280,20 @@ func (c *Conn) write() {
 	if half, ok := c.nc.(interface{ CloseWrite() error }); ok {
 		half.CloseWrite()
 	}
+}
+
+// send writes encoded frames.
+func (c *Conn) send(out []byte) error {
+	if c.gathered == nil || len(out) <= recordSize {
+		_, err := c.nc.Write(out)
+		return err
+	}
+	c.gathered.hold()
+	_, err := c.nc.Write(out)
+	if flushed := c.gathered.flush(); err == nil {
+		err = flushed
+	}
+	return err
 }
 
 // take waits for something to write, and puts the buffer that was written in its

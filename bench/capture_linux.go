@@ -24,27 +24,27 @@ const (
 
 // capture is what tcpdump takes, and what it does not get, at 200 MB/s. It wants
 // root and tcpdump.
-func (b *bench) capture(ctx context.Context) (p part, err error) {
+func (b *bench) capture(ctx context.Context) ([]part, error) {
 	if os.Geteuid() != 0 {
-		return p, fmt.Errorf("%w: only root can make a network namespace", errLacking)
+		return nil, fmt.Errorf("%w: only root can make a network namespace", errLacking)
 	}
 	if _, err := exec.LookPath("tcpdump"); err != nil {
-		return p, fmt.Errorf("%w: %w", errLacking, err)
+		return nil, fmt.Errorf("%w: %w", errLacking, err)
 	}
-	p = part{name: nameCapture, about: fmt.Sprintf("%v MB/s over loopback, captured for", captureRate/1e6)}
+	p := part{name: nameCapture, about: fmt.Sprintf("%v MB/s over loopback, captured for", captureRate/1e6)}
 	cpu := make([]time.Duration, min(b.rounds, 3))
 	for i := range cpu {
 		n, err := newNetns()
 		if err != nil {
-			return p, err
+			return nil, err
 		}
 		cpu[i], err = b.captureOnce(ctx, n, &p)
 		if err = errors.Join(err, n.close()); err != nil {
-			return p, err
+			return nil, err
 		}
 	}
 	p.cpu = middleOf(cpu)
-	return p, nil
+	return []part{p}, nil
 }
 
 // captureOnce adds a round to p.

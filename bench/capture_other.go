@@ -7,6 +7,6 @@ import (
 	"fmt"
 )
 
-func (b *bench) capture(context.Context) (part, error) {
-	return part{}, fmt.Errorf("%w: it is measured on Linux", errLacking)
+func (b *bench) capture(context.Context) ([]part, error) {
+	return nil, fmt.Errorf("%w: it is measured on Linux", errLacking)
 }

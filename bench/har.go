@@ -10,50 +10,53 @@ import (
 	"time"
 )
 
-// The logs of the HAR's targets: what a crawl of a shop left; a long one, and
-// one twice as long; one of bombs, and one of bodies that come to as much.
+// The logs that are measured: what a crawl of a shop left; one of more than a GiB;
+// a long one, and one twice as long; one of bombs, and one of bodies that come to as
+// much.
 const (
 	crawlEntries = 1441
 	crawlBody    = 4 << 10
+	gibEntries   = 50_000
+	gibBody      = 16 << 10
 	longBody     = 2 << 10
 	bombs        = 200
 )
 
-// hars measures what making HARs takes. crawl is a log of a crawl.
-func (b *bench) hars(ctx context.Context, r *results, crawl string) error {
+// hars measures what making HARs takes.
+func (b *bench) hars(ctx context.Context) (parts []part, err error) {
+	crawl, err := b.crawlLog()
+	if err != nil {
+		return nil, err
+	}
 	p, err := b.convert(ctx, nameHAR, crawl, fmt.Sprintf("a log of %d entries turned into a HAR, whole process", crawlEntries), b.rounds)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	r.parts = append(r.parts, p)
-	if b.entries > 0 {
-		for _, one := range []struct {
-			name    string
-			entries int
-		}{{nameLongHAR, b.entries}, {nameTwiceHAR, 2 * b.entries}} {
-			log := filepath.Join(b.dir, "long.jsonl")
-			write := func() error { return writeLog(log, one.entries, longBody) }
-			if p, err = b.convertOnce(ctx, one.name, log, fmt.Sprintf("a log of %d entries", one.entries), write); err != nil {
-				return err
-			}
-			p.entries = one.entries
-			r.parts = append(r.parts, p)
-		}
-	}
-	log := filepath.Join(b.dir, "bombs.jsonl")
-	for _, one := range []struct {
+	parts = append(parts, p)
+	log := filepath.Join(b.dir, "once.jsonl")
+	type once struct {
 		name, about string
+		entries     int
 		write       func() error
-	}{
-		{nameBomb, fmt.Sprintf("a log of %d bombs of some 300 bytes", bombs), func() error { return writeBombs(log, bombs) }},
-		{nameNoBomb, fmt.Sprintf("a log of %d bodies of 1 MiB", bombs), func() error { return writeLog(log, bombs, mib) }},
-	} {
-		if p, err = b.convertOnce(ctx, one.name, log, one.about, one.write); err != nil {
-			return err
-		}
-		r.parts = append(r.parts, p)
 	}
-	return nil
+	entries := func(name string, n int) once {
+		return once{name, fmt.Sprintf("a log of %d entries", n), n, func() error { return writeLog(log, n, longBody) }}
+	}
+	all := []once{
+		{nameBomb, fmt.Sprintf("a log of %d bombs of some 300 bytes", bombs), 0, func() error { return writeBombs(log, bombs) }},
+		{nameNoBomb, fmt.Sprintf("a log of %d bodies of 1 MiB", bombs), 0, func() error { return writeLog(log, bombs, mib) }},
+	}
+	if b.entries > 0 {
+		all = append([]once{entries(nameLongHAR, b.entries), entries(nameTwiceHAR, 2*b.entries)}, all...)
+	}
+	for _, one := range all {
+		if p, err = b.convertOnce(ctx, one.name, log, one.about, one.write); err != nil {
+			return nil, err
+		}
+		p.entries = one.entries
+		parts = append(parts, p)
+	}
+	return parts, nil
 }
 
 // convertOnce writes a log, turns it into a HAR some times and removes it.

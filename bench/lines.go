@@ -4,7 +4,11 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/agentenv/netlog/netlog"
@@ -57,6 +61,24 @@ func exchange(i, size int, at time.Time) (*netlog.Open, *netlog.End) {
 		},
 	}
 	return open, end
+}
+
+// crawlLog is the log of a crawl, and gibLog one of somewhat more than a GiB. They
+// are written when they are asked for first.
+func (b *bench) crawlLog() (string, error) {
+	return b.keptLog("crawl.jsonl", crawlEntries, crawlBody)
+}
+
+func (b *bench) gibLog() (string, error) {
+	return b.keptLog("gib.jsonl", gibEntries, gibBody)
+}
+
+func (b *bench) keptLog(name string, entries, body int) (path string, err error) {
+	path = filepath.Join(b.dir, name)
+	if _, err = os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		err = writeLog(path, entries, body)
+	}
+	return path, err
 }
 
 // writeLog makes a log of so many entries at path.

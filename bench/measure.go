@@ -235,6 +235,9 @@ func (b *bench) command(w workload, name, dir string) (program string, args []st
 		if w.tunnel {
 			args = append(args, "--tunnel", party.Host)
 		}
+		if w.noHash {
+			args = append(args, "--hash", "off")
+		}
 		if name == "before" {
 			return b.before, args
 		}
@@ -243,6 +246,9 @@ func (b *bench) command(w workload, name, dir string) (program string, args []st
 	args = []string{"-ca-dir", b.caDir, "-upstream-ca", b.roots}
 	if name == "ours" {
 		args = append(args, "-dir", dir, "-profile", b.profile+"-"+w.name)
+		if w.noHash {
+			args = append(args, "-no-hash")
+		}
 	}
 	if w.tunnel {
 		args = append(args, "-tunnel")

@@ -24,7 +24,8 @@ type part struct {
 	rate  float64 // bytes of log a second
 	alloc float64 // allocations of one exchange
 
-	entries int // of a long log
+	answers float64 // a second, of a nameserver
+	entries int     // of a long log
 
 	packets, dropped int64 // of a capture
 }
@@ -34,52 +35,58 @@ var errLacking = errors.New("not measured")
 
 // parts measures those that are selected.
 func (b *bench) parts(ctx context.Context, r *results) error {
-	log := filepath.Join(b.dir, "crawl.jsonl")
-	if selected(b.only, nameHAR) || selected(b.only, nameStart) {
-		if err := writeLog(log, crawlEntries, crawlBody); err != nil {
-			return err
+	for _, one := range []struct {
+		name    string
+		measure func(context.Context) ([]part, error)
+	}{
+		{nameLines, b.lines},
+		{nameNetwork, b.network},
+		{nameStart, b.starts}, // its proxies continue the log of the one above
+		{nameDNS, b.names},
+		{nameCapture, b.capture},
+		{nameHAR, b.hars},
+	} {
+		if !selected(b.only, one.name) {
+			continue
 		}
-	}
-	if selected(b.only, nameStart) {
-		p, err := b.startUp(ctx, log)
-		if err != nil {
-			return err
-		}
-		r.parts = append(r.parts, p)
-	}
-	if selected(b.only, nameLines) {
-		p, err := b.lines()
-		if err != nil {
-			return err
-		}
-		r.parts = append(r.parts, p)
-	}
-	if selected(b.only, nameNetwork) {
-		p, err := b.network(ctx)
-		if err != nil {
-			return err
-		}
-		r.parts = append(r.parts, p)
-	}
-	if selected(b.only, nameCapture) {
-		p, err := b.capture(ctx)
+		fmt.Fprintf(os.Stderr, "\r\033[K%s", one.name)
+		parts, err := one.measure(ctx)
 		switch {
 		case errors.Is(err, errLacking):
-			fmt.Fprintf(os.Stderr, "%s: %v\n", nameCapture, err)
+			fmt.Fprintf(os.Stderr, "\r\033[K%s: %v\n", one.name, err)
 		case err != nil:
-			return err
-		default:
-			r.parts = append(r.parts, p)
+			return fmt.Errorf("%s: %w", one.name, err)
 		}
+		r.parts = append(r.parts, parts...)
 	}
-	if !selected(b.only, nameHAR) {
-		return nil
-	}
-	return b.hars(ctx, r, log)
+	fmt.Fprint(os.Stderr, "\r\033[K")
+	return nil
 }
 
-// startUp is from starting the proxy until it listens, with an authority and a log.
-func (b *bench) startUp(ctx context.Context, log string) (part, error) {
+// starts is from starting the proxy until it listens, with an authority and a log
+// that is there, and with one of more than a GiB.
+func (b *bench) starts(ctx context.Context) ([]part, error) {
+	crawl, err := b.crawlLog()
+	if err != nil {
+		return nil, err
+	}
+	long, err := b.gibLog()
+	if err != nil {
+		return nil, err
+	}
+	first, err := b.startUp(ctx, nameStart, crawl)
+	if err != nil {
+		return nil, err
+	}
+	second, err := b.startUp(ctx, nameStartLong, long)
+	return []part{first, second}, err
+}
+
+func (b *bench) startUp(ctx context.Context, name, log string) (part, error) {
+	info, err := os.Stat(log)
+	if err != nil {
+		return part{}, err
+	}
 	took := make([]time.Duration, b.rounds)
 	for i := range took {
 		if err := ctx.Err(); err != nil {
@@ -95,12 +102,12 @@ func (b *bench) startUp(ctx context.Context, log string) (part, error) {
 			return part{}, err
 		}
 	}
-	return part{name: nameStart, about: "from the proxy's start until it listens", took: middleOf(took)}, nil
+	return part{name: name, about: fmt.Sprintf("from the proxy's start until it listens, with a log of %s", memory(info.Size())), took: middleOf(took)}, nil
 }
 
 // lines is what encoding and writing the lines of an exchange takes, in this
 // process.
-func (b *bench) lines() (part, error) {
+func (b *bench) lines(context.Context) ([]part, error) {
 	const exchanges = 50_000
 	path := filepath.Join(b.dir, "lines.jsonl")
 	defer os.Remove(path)
@@ -110,7 +117,7 @@ func (b *bench) lines() (part, error) {
 		Limits: netlog.Limits{RequestBody: 10 * mib, ResponseBody: mib, Types: "text"},
 	})
 	if err != nil {
-		return p, err
+		return nil, err
 	}
 	open, end := exchange(1, 4<<10, time.Now())
 	var before, after runtime.MemStats
@@ -124,7 +131,7 @@ func (b *bench) lines() (part, error) {
 	p.cpu = (ownCPU() - cpuBefore) / exchanges
 	p.took = time.Since(began) / exchanges
 	p.alloc = float64(after.Mallocs-before.Mallocs) / exchanges
-	return p, err
+	return []part{p}, err
 }
 
 // ownCPU is the processors' time that this process has taken.

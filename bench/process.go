@@ -18,7 +18,8 @@ import (
 // A process is a proxy that runs.
 type process struct {
 	cmd     *exec.Cmd
-	address string        // where it listens
+	said    string        // when it was ready
+	address string        // where it listens, as that says
 	ready   time.Duration // from its start until it says so
 	drained chan struct{} // closed when what it says has ended
 	dir     string        // what it may write to
@@ -52,7 +53,7 @@ func startSaying(ready, path string, args []string) (*process, error) {
 			return nil, fmt.Errorf("%s did not start: %s", path, strings.TrimSpace(sofar.String()))
 		}
 		if _, rest, ok := strings.Cut(line, ready); ok {
-			p.address = addressIn(rest)
+			p.said, p.address = rest, addressIn(rest)
 			p.ready = time.Since(began)
 		}
 	}

@@ -61,6 +61,17 @@ func (r *results) ratio(workload, other string, figure func(sample) float64) (fl
 // print writes the table, the parts and the targets.
 func (r *results) print(w io.Writer) {
 	fmt.Fprintf(w, "%s, %s/%s, %d processors\n\n", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU())
+	r.printRows(w)
+	r.printAbout(w)
+	r.printAbsent(w)
+	r.printParts(w)
+	r.printTargets(w)
+}
+
+func (r *results) printRows(w io.Writer) {
+	if len(r.rows) == 0 {
+		return
+	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "workload\tparty\tCPU\tuser\tsystem\t÷ goproxy\t÷ floor\treq/s\tMiB/s\tp50\tp99\tpeak RSS\t")
 	var last string
@@ -73,10 +84,6 @@ func (r *results) print(w io.Writer) {
 		r.printRow(t, one)
 	}
 	t.Flush()
-	r.printAbout(w)
-	r.printAbsent(w)
-	r.printParts(w)
-	r.printTargets(w)
 }
 
 func (r *results) printRow(w io.Writer, one row) {
@@ -146,6 +153,9 @@ func (r *results) printParts(w io.Writer) {
 		}
 		if p.rate > 0 {
 			fmt.Fprintf(w, ", %.0f MiB of log a second, peak RSS %s", p.rate/mib, memory(p.rss))
+		}
+		if p.answers > 0 {
+			fmt.Fprintf(w, ", %.0f answers a second", p.answers)
 		}
 		if p.packets > 0 {
 			fmt.Fprintf(w, ", %d of %d packets dropped", p.dropped, p.packets)

@@ -19,6 +19,7 @@ type workload struct {
 	load    load.Config // without addresses
 	secure  bool        // the origin's TLS, which the proxy decrypts
 	tunnel  bool        // every CONNECT is relayed undecrypted
+	noHash  bool        // ours makes no SHA-256 of bodies
 	parties []string    // in the order of their turns
 	idle    bool        // nothing is sent: what counts is the memory of a connection
 	perGiB  bool        // the cost is of a GiB, not of a request
@@ -43,6 +44,9 @@ func workloads() []workload {
 			name: "large", about: "100 MiB answers over TLS, 4 at a time",
 			load: load.Config{Target: origin.Bytes + "104857600", Tunnel: true, Connections: 4}, secure: true, parties: []string{"ours", "goproxy", "floor", "squid"},
 		}, {
+			name: "no-hash", about: "the same without the SHA-256 of bodies (--hash off)",
+			load: load.Config{Target: origin.Bytes + "104857600", Tunnel: true, Connections: 4}, secure: true, noHash: true, parties: []string{"ours", "floor"},
+		}, {
 			name: "h2", about: "1.5 KB of JSON, 100 streams at a time on each of 4 connections of HTTP/2",
 			load: load.Config{Target: origin.JSON, Tunnel: true, Connections: 4, Streams: 100}, secure: true, parties: []string{"ours", "floor"}, warmUp: short,
 		}, {
@@ -51,6 +55,9 @@ func workloads() []workload {
 		}, {
 			name: "plain", about: "1.5 KB of JSON over 32 kept-alive http:// connections",
 			load: load.Config{Target: origin.JSON, Connections: 32}, parties: []string{"ours", "goproxy", "martian", "mitmdump", "squid"}, warmUp: short,
+		}, {
+			name: "messages", about: "messages of 100 B and their echoes on 32 WebSockets, a message and its echo being a request",
+			load: load.Config{Target: origin.Echo, Tunnel: true, Connections: 32, Message: 100}, secure: true, parties: most, warmUp: short,
 		}, {
 			name: "tunnel", about: "100 MiB answers through 4 undecrypted tunnels",
 			load: load.Config{Target: origin.Bytes + "104857600", Tunnel: true, Connections: 4}, tunnel: true, perGiB: true, parties: most,
@@ -66,12 +73,15 @@ func workloads() []workload {
 
 // The workloads that are no proxying.
 const (
-	nameStart = "start"
-	nameLines = "lines"
-	nameHAR   = "har"
-
+	nameLines   = "lines"
 	nameNetwork = "network"
+	nameStart   = "start"
+	nameDNS     = "dns"
 	nameCapture = "capture"
+	nameHAR     = "har"
+
+	// Of nameStart.
+	nameStartLong = "start, a GiB of log"
 
 	// Of nameHAR.
 	nameLongHAR  = "har, long"
@@ -85,5 +95,5 @@ func workloadNames() []string {
 	for _, w := range workloads() {
 		names = append(names, w.name)
 	}
-	return append(names, nameStart, nameLines, nameNetwork, nameCapture, nameHAR)
+	return append(names, nameLines, nameNetwork, nameStart, nameDNS, nameCapture, nameHAR)
 }

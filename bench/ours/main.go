@@ -19,7 +19,7 @@ import (
 func main() { party.Main(serve) }
 
 func serve(l net.Listener, s party.Setup) error {
-	config := proxy.Config{Keep: proxy.DefaultKeep(), UpstreamRoots: s.Roots}
+	config := proxy.Config{Keep: proxy.DefaultKeep(), UpstreamRoots: s.Roots, NoHash: s.NoHash}
 	if s.Tunnel {
 		config.Policy = func(proxy.Target) proxy.Decision { return proxy.Decision{Action: proxy.TunnelThrough} }
 	}

@@ -13,3 +13,5 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func TestItServesWhatItIsMeasuredAt(t *testing.T) { partytest.Run(t, serve) }
 
 func TestItServesHTTP2(t *testing.T) { partytest.RunHTTP2(t, serve) }
+
+func TestItServesWebSockets(t *testing.T) { partytest.RunWebSockets(t, serve) }

@@ -6,8 +6,8 @@
 //	g.Run(ctx, warmUp)
 //	result, err := g.Run(ctx, measured)
 //
-// It is a closed loop: each connection sends its next request when it has the
-// last one's answer. It does no retries; the first thing that goes wrong ends a
+// It is a closed loop: each connection sends its next request, or message, when it
+// has the last one's answer, and with a Rate not before its time. It does no retries; the first thing that goes wrong ends a
 // Run with an error.
 package load
 
@@ -33,6 +33,8 @@ type Config struct {
 	TLS         *tls.Config // inside the CONNECT; nil: in the clear
 	Connections int         // at a time
 	Fresh       bool        // a connection of its own for each request
+	Message     int         // bytes, up to 125, of the messages that a WebSocket at Target echoes; 0: no WebSocket
+	Rate        float64     // requests or messages a second on all connections; 0: as many as go
 	Streams     int         // requests at a time on each connection, by HTTP/2, of which TLS knows; 0: HTTP/1
 }
 
@@ -41,7 +43,7 @@ type Result struct {
 	Requests int64
 	Bytes    int64 // of bodies, both ways
 	Took     time.Duration
-	P50, P99 time.Duration // from sending, or from dialling if Fresh, to the answer's last byte
+	P50, P99 time.Duration // from sending, from dialling if Fresh, or from when it was due with a Rate, to the answer's last byte
 }
 
 // A Generator holds its connections open between Runs.
@@ -58,6 +60,10 @@ const dialAtOnce = 32
 // Dial makes the connections, unless each request has its own.
 func Dial(ctx context.Context, c Config) (*Generator, error) {
 	g := &Generator{c: c, request: request(c), conns: make([]*conn, c.Connections)}
+	connect := dial
+	if c.Message > 0 {
+		g.request, connect = message(c.Message), dialSocket
+	}
 	if c.Fresh {
 		return g, nil
 	}
@@ -69,7 +75,7 @@ func Dial(ctx context.Context, c Config) (*Generator, error) {
 		slots <- struct{}{}
 		running.Go(func() {
 			defer func() { <-slots }()
-			conn, err := dial(ctx, &g.c)
+			conn, err := connect(ctx, &g.c)
 			mu.Lock()
 			defer mu.Unlock()
 			g.conns[i] = conn
@@ -117,20 +123,7 @@ func (g *Generator) Run(ctx context.Context, d time.Duration) (Result, error) {
 	for i := range g.conns {
 		running.Go(func() {
 			var sum int64
-			if g.streams != nil {
-				sum, errs[i] = g.streams[i].run(g.c.Streams, until, func(d time.Duration) { took[i] = append(took[i], d) })
-			}
-			for g.streams == nil && errs[i] == nil {
-				began := time.Now()
-				n, err := g.once(ctx, i)
-				errs[i] = err
-				now := time.Now()
-				took[i] = append(took[i], now.Sub(began))
-				sum += n
-				if now.After(until) {
-					break
-				}
-			}
+			sum, errs[i] = g.drive(ctx, i, began, until, func(d time.Duration) { took[i] = append(took[i], d) })
 			mu.Lock()
 			bytes += sum
 			mu.Unlock()
@@ -149,6 +142,36 @@ func (g *Generator) Run(ctx context.Context, d time.Duration) (Result, error) {
 	return r, nil
 }
 
+// drive sends requests on connection i from one time until another. It calls
+// answered for each with how long it took.
+func (g *Generator) drive(ctx context.Context, i int, from, until time.Time, answered func(time.Duration)) (bytes int64, err error) {
+	if g.streams != nil {
+		return g.streams[i].run(g.c.Streams, until, answered)
+	}
+	var apart time.Duration
+	due := time.Now()
+	if g.c.Rate > 0 {
+		apart = time.Duration(float64(len(g.conns)) / g.c.Rate * float64(time.Second))
+		due = from.Add(apart * time.Duration(i) / time.Duration(len(g.conns)))
+	}
+	for {
+		time.Sleep(time.Until(due))
+		n, err := g.once(ctx, i)
+		if err != nil {
+			return bytes, err
+		}
+		now := time.Now()
+		answered(now.Sub(due))
+		bytes += n
+		if due = due.Add(apart); apart == 0 {
+			due = now
+		}
+		if !due.Before(until) {
+			return bytes, nil
+		}
+	}
+}
+
 // once does one exchange on connection i, or on one of its own.
 func (g *Generator) once(ctx context.Context, i int) (int64, error) {
 	c := g.conns[i]
@@ -158,6 +181,9 @@ func (g *Generator) once(ctx context.Context, i int) (int64, error) {
 			return 0, err
 		}
 		defer c.Close()
+	}
+	if g.c.Message > 0 {
+		return c.echo(g.request)
 	}
 	return c.exchange(g.request, g.c.Upload)
 }

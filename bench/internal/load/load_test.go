@@ -114,3 +114,22 @@ func TestAnAnswerIsReadToItsEnd(t *testing.T) {
 		})
 	}
 }
+
+func TestRequestsComeWhenTheyAreDue(t *testing.T) {
+	const rate = 200
+	g, err := Dial(context.Background(), Config{
+		Proxy: answering(t, "HTTP/1.1 204 No Content\r\n\r\n"), Authority: "origin.test", Target: "/", Connections: 1, Rate: rate,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	const d = 100 * time.Millisecond
+	r, err := g.Run(context.Background(), d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := int64(rate * d.Seconds()); r.Requests != want { // those that come late come nevertheless
+		t.Errorf("%d requests in %v, not %d", r.Requests, d, want)
+	}
+}

@@ -28,6 +28,7 @@ const (
 	Once  = "/json?close" // the same, and the connection ends
 	Bytes = "/bytes/"     // followed by a number: so many bytes of no type that is text
 	Sink  = "/sink"       // takes a body with a Content-Length and answers 204
+	Echo  = "/echo"       // a WebSocket that echoes messages of up to 125 bytes
 )
 
 // JSONBytes is the length of JSON's body.
@@ -126,63 +127,80 @@ func (o *Origin) remove(c net.Conn) {
 func serve(c net.Conn) {
 	br := bufio.NewReaderSize(c, 16<<10)
 	for {
-		target, length, err := readHead(br)
-		if err != nil || answer(c, br, target, length) != nil {
+		r, err := readHead(br)
+		if err != nil || answer(c, br, r) != nil {
 			return
 		}
 	}
 }
 
-// readHead reads a request's head, of which the target's path and the length
-// of its body matter.
-func readHead(br *bufio.Reader) (path string, length int64, err error) {
+// A request is what matters of a head.
+type request struct {
+	path   string // of its target
+	length int64  // of its body
+	key    string // of the WebSocket that it asks for
+}
+
+func readHead(br *bufio.Reader) (r request, err error) {
 	line, err := br.ReadSlice('\n')
 	if err != nil {
-		return "", 0, err
+		return r, err
 	}
 	parts := bytes.Fields(line)
 	if len(parts) != 3 {
-		return "", 0, errors.New("no request line")
+		return r, errors.New("no request line")
 	}
-	path = string(parts[1])
-	if _, rest, absolute := strings.Cut(path, "://"); absolute {
-		path = rest[max(strings.IndexByte(rest, '/'), 0):]
+	r.path = string(parts[1])
+	if _, rest, absolute := strings.Cut(r.path, "://"); absolute {
+		r.path = rest[max(strings.IndexByte(rest, '/'), 0):]
 	}
 	for {
 		line, err := br.ReadSlice('\n')
 		if err != nil {
-			return "", 0, err
+			return r, err
 		}
 		if len(line) <= 2 {
-			return path, length, nil
+			return r, nil
 		}
-		const name = "content-length:"
-		if len(line) > len(name) && bytes.EqualFold(line[:len(name)], []byte(name)) {
-			if length, err = strconv.ParseInt(string(bytes.TrimSpace(line[len(name):])), 10, 64); err != nil {
-				return "", 0, err
-			}
+		if value, ok := field(line, "content-length:"); ok {
+			r.length, err = strconv.ParseInt(string(value), 10, 64)
+		} else if value, ok := field(line, "sec-websocket-key:"); ok {
+			r.key = string(value)
+		}
+		if err != nil {
+			return r, err
 		}
 	}
 }
 
+// field is the value of a header line that begins with the name in any case.
+func field(line []byte, name string) (value []byte, ok bool) {
+	if len(line) < len(name) || !bytes.EqualFold(line[:len(name)], []byte(name)) {
+		return nil, false
+	}
+	return bytes.TrimSpace(line[len(name):]), true
+}
+
 var errOnce = errors.New("the connection is to end")
 
-func answer(c net.Conn, br *bufio.Reader, path string, length int64) error {
+func answer(c net.Conn, br *bufio.Reader, r request) error {
 	switch {
-	case path == JSON:
+	case r.path == JSON:
 		_, err := c.Write(jsonAnswer)
 		return err
-	case path == Once:
+	case r.path == Once:
 		c.Write(onceAnswer)
 		return errOnce
-	case path == Sink:
-		if _, err := io.CopyN(io.Discard, br, length); err != nil {
+	case r.path == Sink:
+		if _, err := io.CopyN(io.Discard, br, r.length); err != nil {
 			return err
 		}
 		_, err := c.Write(sinkAnswer)
 		return err
+	case r.path == Echo:
+		return echo(c, br, r.key)
 	}
-	n, err := strconv.ParseInt(strings.TrimPrefix(path, Bytes), 10, 64)
+	n, err := strconv.ParseInt(strings.TrimPrefix(r.path, Bytes), 10, 64)
 	if err != nil {
 		return err
 	}

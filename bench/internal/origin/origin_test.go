@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gorilla/websocket"
 	"go.uber.org/goleak"
 
 	"github.com/agentenv/netlog/bench/internal/party"
@@ -71,5 +72,35 @@ func TestItAnswersAsNetHTTPReadsIt(t *testing.T) {
 		if strings.HasPrefix(test.path, JSON) && !json.Valid(body) {
 			t.Errorf("%s is no JSON: %s", test.path, body)
 		}
+	}
+}
+
+func TestItEchoesMessages(t *testing.T) {
+	certificate, _, err := party.SelfSigned()
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := Start(certificate)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer o.Close()
+	ws, _, err := websocket.DefaultDialer.Dial("ws://"+o.Plain+Echo, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ws.Close()
+	for _, size := range []int{0, 1, 100, 125} {
+		text := strings.Repeat("a", size)
+		if err := ws.WriteMessage(websocket.TextMessage, []byte(text)); err != nil {
+			t.Fatal(err)
+		}
+		if kind, got, err := ws.ReadMessage(); err != nil || kind != websocket.TextMessage || string(got) != text {
+			t.Errorf("%d bytes: kind %d, %q, %v", size, kind, got, err)
+		}
+	}
+	ws.WriteMessage(websocket.CloseMessage, websocket.FormatCloseMessage(websocket.CloseNormalClosure, ""))
+	if _, _, err := ws.ReadMessage(); !websocket.IsCloseError(err, websocket.CloseNormalClosure) {
+		t.Errorf("closed with %v", err)
 	}
 }

@@ -31,6 +31,7 @@ type Setup struct {
 	AuthorityDir string          // its folder
 	Roots        *x509.CertPool  // verify the origin
 	Tunnel       bool            // relay every CONNECT undecrypted
+	NoHash       bool            // ours alone: make no SHA-256 of bodies
 	Dir          string          // for what the proxy writes; "": it writes nothing
 }
 
@@ -49,6 +50,7 @@ func run(program string, args []string, serve func(net.Listener, Setup) error) e
 	roots := flags.String("upstream-ca", "", "`FILE` of the certificates that verify the origin")
 	profile := flags.String("profile", "", "write profiles to this `PREFIX` and .cpu or .allocs")
 	flags.BoolVar(&s.Tunnel, "tunnel", false, "relay every CONNECT undecrypted")
+	flags.BoolVar(&s.NoHash, "no-hash", false, "make no SHA-256 of bodies")
 	flags.StringVar(&s.Dir, "dir", "", "`FOLDER` for what the proxy writes")
 	if err := flags.Parse(args); err != nil {
 		return err

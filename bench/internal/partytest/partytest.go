@@ -38,6 +38,12 @@ func Run(t *testing.T, serve Serve) {
 	})
 }
 
+// RunWebSockets does so by WebSockets.
+func RunWebSockets(t *testing.T, serve Serve) {
+	const size = 100
+	run(t, serve, []use{{"messages", false, load.Config{Target: origin.Echo, Message: size}, 2 * size}})
+}
+
 // RunHTTP2 does so by HTTP/2.
 func RunHTTP2(t *testing.T, serve Serve) {
 	run(t, serve, []use{

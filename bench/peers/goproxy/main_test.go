@@ -11,3 +11,5 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestItServesWhatItIsMeasuredAt(t *testing.T) { partytest.Run(t, serve) }
+
+func TestItServesWebSockets(t *testing.T) { partytest.RunWebSockets(t, serve) }

@@ -108,7 +108,7 @@ func (f *sitesFlags) read(ctx context.Context, path string, stdin io.Reader) (si
 	if err != nil {
 		return c, failed(err, "see whether the environment is up, and whether --from has its address")
 	}
-	c.Sites = append(c.Sites, found...)
+	c.Take(found)
 	return c, nil
 }
 

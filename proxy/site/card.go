@@ -80,6 +80,22 @@ func FromCards(ctx context.Context, from []Source, client *http.Client) ([]Site,
 	return sites, nil
 }
 
+// Take adds sites that were found on cards, but for those whose route the
+// configuration names itself: what it says of a site goes before its card.
+func (c *Config) Take(found []Site) {
+	own := map[string]bool{}
+	for _, s := range c.Sites {
+		if s.Upstream != "" {
+			own[strings.TrimRight(s.Upstream, "/")] = true
+		}
+	}
+	for _, s := range found {
+		if s.Live || !own[strings.TrimRight(s.Upstream, "/")] {
+			c.Sites = append(c.Sites, s)
+		}
+	}
+}
+
 // readCard gets a card; a nil one when there is none.
 func readCard(ctx context.Context, base string, client *http.Client) (*card, error) {
 	var err error

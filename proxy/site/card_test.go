@@ -84,6 +84,24 @@ func TestFromCards(t *testing.T) {
 	})
 }
 
+// A site of the configuration goes before the same one on a card.
+func TestTake(t *testing.T) {
+	c := Config{Sites: []Site{{Name: "own", Upstream: "http://gw/website/notes", Domains: []string{"notes.test"}}, {Name: "real", Live: true}}}
+	c.Take([]Site{
+		{Name: "notes", Upstream: "http://gw/website/notes/"},
+		{Name: "docs", Upstream: "http://gw/website/docs/"},
+		{Name: "unreachable"},
+		{Name: "live", Live: true},
+	})
+	var names []string
+	for _, s := range c.Sites {
+		names = append(names, s.Name)
+	}
+	if got := strings.Join(names, " "); got != "own real docs unreachable live" || len(c.Sites[0].Domains) != 1 {
+		t.Errorf("%+v", c.Sites)
+	}
+}
+
 func TestFromCardsFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := &http.Client{Transport: gateways{"http://gw/.well-known/agent-env.json": {""}, "http://b/.well-known/agent-env.json": {"status 503"}}}

@@ -81,13 +81,19 @@ func (s *site) fetchCard(ctx context.Context) (*object, error) {
 }
 
 // Cards are the sites' cards, as children of this server's: what they advertise is
-// below each site's [ServicePath]. A site that has none, or whose card can't be
-// read now, has no place among them.
+// below each site's [ServicePath]. A site that has none has one of ours, by which it
+// is found; one whose card can't be read now has no place among them.
 func (g *Gateway) Cards(ctx context.Context) []any {
 	found := make([]*object, len(g.sites))
 	var reads sync.WaitGroup
 	for i, s := range g.sites {
-		reads.Go(func() { found[i], _, _ = s.card(ctx) })
+		reads.Go(func() {
+			c, _, err := s.card(ctx)
+			if c == nil && err == nil {
+				c = plainCard(s.Name)
+			}
+			found[i] = c
+		})
 	}
 	reads.Wait()
 	cards := []any{}
@@ -99,6 +105,29 @@ func (g *Gateway) Cards(ctx context.Context) []any {
 		}
 	}
 	return cards
+}
+
+// plainCard is that of a site that has none: it is a website, and nothing can be
+// called of it. Its url, which is where its data plane would be, tells its service.
+func plainCard(name string) *object {
+	extension := &object{}
+	extension.set("uri", websiteURI)
+	extension.set("description", "A website without a card of its own.")
+	extension.set("params", &object{})
+	extension.set("required", false)
+	capabilities := &object{}
+	capabilities.set("extensions", []any{extension})
+	capabilities.set("tools", []any{})
+	capabilities.set("operations", []any{})
+	card := &object{}
+	card.set("name", name)
+	card.set("protocolVersion", "1.0")
+	card.set("url", "/agentenv")
+	card.set("preferredTransport", "JSONRPC")
+	card.set("additionalInterfaces", []any{})
+	card.set("capabilities", capabilities)
+	card.set("children_environments", nil)
+	return card
 }
 
 // reroot puts what a card, and its children, advertise at the card's own address

@@ -61,7 +61,7 @@ func TestTheSitesCardsBecomeChildren(t *testing.T) {
 }
 
 // Whatever can't be read has no place on the card, and keeps nothing else off it.
-func TestASiteWithoutACardIsNoChild(t *testing.T) {
+func TestASiteWhoseCardCantBeReadIsNoChild(t *testing.T) {
 	status := func(status int, body string) string {
 		return newSiteWithCard(t, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Location", "/elsewhere")
@@ -72,7 +72,7 @@ func TestASiteWithoutACardIsNoChild(t *testing.T) {
 	silent := newSiteWithCard(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	var sites []Site
 	for i, at := range []string{
-		newCardSite(t, `{"name":"first","url":"/a"}`), status(404, "{}"), status(500, "{}"), status(302, "{}"), status(401, "{}"), status(204, ""), silent,
+		newCardSite(t, `{"name":"first","url":"/a"}`), status(500, "{}"), status(302, "{}"), status(401, "{}"), status(204, ""), silent,
 		newCardSite(t, ""), newCardSite(t, "<!doctype html>"), newCardSite(t, "[]"), newCardSite(t, "null"), newCardSite(t, `{"name":`), newCardSite(t, "{}{}"),
 		newCardSite(t, `{"name":"`+strings.Repeat("x", maxCard)+`"}`), newCardSite(t, strings.Repeat("[", 20_000)+strings.Repeat("]", 20_000)), "http://127.0.0.1:1",
 		newCardSite(t, `{"name":"first","url":"/a"}`),
@@ -84,7 +84,7 @@ func TestASiteWithoutACardIsNoChild(t *testing.T) {
 	g := newGateway(Config{Sites: sites}, l)
 	defer g.Close()
 	got, err := json.Marshal(g.Cards(t.Context()))
-	if want := `[{"name":"first","url":"/svc/s0/a"},{"name":"first","url":"/svc/s16/a"}]`; err != nil || string(got) != want {
+	if want := `[{"name":"first","url":"/svc/s0/a"},{"name":"first","url":"/svc/s15/a"}]`; err != nil || string(got) != want {
 		t.Errorf("%s, %v", got, err)
 	}
 	// An address of its own is the site's; another one is not.
@@ -100,6 +100,37 @@ func TestASiteWithoutACardIsNoChild(t *testing.T) {
 	defer none.Close()
 	if got, _ := json.Marshal(none.Cards(t.Context())); string(got) != "[]" {
 		t.Errorf("without sites: %s", got)
+	}
+}
+
+// A site that says that it has no card is a website all the same, of which nothing
+// can be called.
+func TestASiteWithoutACardIsAWebsite(t *testing.T) {
+	card := func(body string) string {
+		return newSiteWithCard(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusNotFound)
+			io.WriteString(w, body)
+		})
+	}
+	var sites []Site
+	for _, at := range []string{card("<!doctype html>"), card(`{"name":"other","url":"/a"}`)} {
+		sites = append(sites, Site{Name: fmt.Sprint("s", len(sites)), URL: mustParse(t, at)})
+	}
+	g := New(Config{Sites: sites})
+	defer g.Close()
+	got, err := json.Marshal(g.Cards(t.Context()))
+	want := func(name string) string {
+		return strings.ReplaceAll(`{"name":"NAME","protocolVersion":"1.0","url":"/svc/NAME/agentenv","preferredTransport":"JSONRPC","additionalInterfaces":[],`+
+			`"capabilities":{"extensions":[{"uri":"urn:agentenv:website/v1","description":"A website without a card of its own.","params":{"browse_url":"/website/NAME/"},"required":false}],"tools":[],"operations":[]},`+
+			`"children_environments":null}`, "NAME", name)
+	}
+	if err != nil || string(got) != "["+want("s0")+","+want("s1")+"]" {
+		t.Errorf("%s, %v", got, err)
+	}
+	for _, s := range g.sites {
+		if !slices.Equal(slices.Sorted(slices.Values(builtIn)), s.reserved) {
+			t.Errorf("%s keeps %q from browsers", s.Name, s.reserved)
+		}
 	}
 }
 

@@ -30,6 +30,11 @@ type ClientConfig struct {
 	// else. Empty: none is.
 	Token string
 
+	// Proxy is what the env is reached through: http, https, socks5 or socks5h. Nil:
+	// nothing, whatever the environment says: its proxies are for browsers, and one
+	// that records would have the token.
+	Proxy *url.URL
+
 	// Tries is how often a call is made that the network or the server fails.
 	// Zero: 5.
 	Tries int
@@ -74,6 +79,7 @@ func NewClient(c ClientConfig) (*Client, error) {
 		c.Stall = 2 * time.Minute
 	}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.Proxy = http.ProxyURL(c.Proxy)
 	transport.DialContext = (&net.Dialer{Timeout: 10 * time.Second}).DialContext
 	transport.DisableCompression = true // it would take the length away
 	return &Client{config: c, base: base, http: &http.Client{
@@ -85,6 +91,9 @@ func NewClient(c ClientConfig) (*Client, error) {
 
 // Address is the env's, without a slash at its end.
 func (c *Client) Address() string { return c.base.String() }
+
+// Proxy is what the env is reached through; nil: nothing.
+func (c *Client) Proxy() *url.URL { return c.config.Proxy }
 
 // Close closes the connections that wait for another call.
 func (c *Client) Close() { c.http.CloseIdleConnections() }

@@ -205,7 +205,7 @@ func (n *collection) run(ctx context.Context) {
 	}
 	captures, log := card.Method(URI, "list") != nil, hasHAR(card)
 	if !captures && !log {
-		n.failed(ctx, fmt.Errorf("the card of %s advertises neither captures (%s) nor a network log (%s)", n.Client.Address(), URI, BrowserURI))
+		n.failed(ctx, errNothing{n.Client.Address()})
 		return
 	}
 	if captures {

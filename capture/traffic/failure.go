@@ -43,6 +43,16 @@ func isStatus(err error, status int) bool {
 // Unauthorized says whether a call failed for want of the right token.
 func Unauthorized(err error) bool { return isStatus(err, http.StatusUnauthorized) }
 
+// errNothing is that of an env that has nothing to collect. It is ErrNotAdvertised
+// to those who ask.
+type errNothing struct{ address string }
+
+func (e errNothing) Error() string {
+	return fmt.Sprintf("the card of %s advertises neither captures (%s) nor a network log (%s)", e.address, URI, BrowserURI)
+}
+
+func (e errNothing) Is(target error) bool { return target == ErrNotAdvertised }
+
 // statusError reads the error out of a body, of whichever of the protocol's
 // shapes it is.
 func (c *Client) statusError(answer *http.Response, body io.Reader) error {

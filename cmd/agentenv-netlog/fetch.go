@@ -26,6 +26,7 @@ const exitPartial = 3
 type fetchFlags struct {
 	out     string
 	token   string
+	proxy   string
 	timeout time.Duration
 	probe   bool
 }
@@ -47,7 +48,10 @@ something is missing. It is true at any moment.
 Run again it fetches what is new or has grown, and overwrites nothing else.
 
 The control token of the environment variable ` + tokenVariable + ` goes along, to the
-address and below it alone; no redirect is followed.
+address and below it alone; no redirect is followed. No proxy of the environment's
+is asked (HTTP_PROXY, HTTPS_PROXY): it may be one that records, and would have the
+token. --proxy names one where an env can be reached by it alone; it sees the token
+of an http:// URL.
 
 The exit status is 0 when all was collected, 3 when something is missing, 1 when
 there is nothing.`,
@@ -69,6 +73,7 @@ there is nothing.`,
 	flags.SortFlags = false
 	flags.StringVarP(&f.out, "out", "o", "traffic", "`FOLDER` for the files")
 	flags.StringVar(&f.token, "token", "", "control `TOKEN`, in place of the environment's; others on this machine can see a command line")
+	flags.StringVar(&f.proxy, "proxy", "", "reach the envs through the proxy at `URL`: http, https, socks5 or socks5h, with USER:PASSWORD@ if it asks")
 	flags.DurationVar(&f.timeout, "timeout", 30*time.Minute, "how long it may take in all, whatever hangs; 0 for ever")
 	flags.BoolVar(&f.probe, "probe", false, "fetch nothing: say whether the routes refuse who has no token or a wrong one")
 	return c
@@ -177,7 +182,7 @@ func startFetchWorker(f fetchFlags, urls []string, stderr io.Writer) (*fetchWork
 	w.stop = stdin
 	go w.follow(told)
 	// Not on the command line nor in the environment, which others can see.
-	if _, err := io.WriteString(stdin, f.token+"\n"); err != nil {
+	if _, err := io.WriteString(stdin, f.token+"\n"+f.proxy+"\n"); err != nil {
 		return nil, errors.Join(err, stdin.Close())
 	}
 	return w, nil

@@ -17,8 +17,10 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/net/http/httpproxy"
 
 	"github.com/agentenv/netlog/capture/traffic"
+	"github.com/agentenv/netlog/proxy"
 )
 
 // fetchWorkName is the command by which fetch starts itself as its worker.
@@ -34,11 +36,13 @@ func newFetchWork() *cobra.Command {
 			// Signals are for who started this, and closes its standard input.
 			signal.Ignore(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 			in := bufio.NewReader(c.InOrStdin())
-			token, err := in.ReadString('\n')
-			if err != nil {
-				return failed(fmt.Errorf("read the token: %w", err), "")
+			for _, to := range []*string{&f.token, &f.proxy} {
+				line, err := in.ReadString('\n')
+				if err != nil {
+					return failed(fmt.Errorf("read the token and the proxy: %w", err), "")
+				}
+				*to = strings.TrimSuffix(line, "\n")
 			}
-			f.token = strings.TrimSuffix(token, "\n")
 			ctx, stop := context.WithCancelCause(c.Context())
 			defer stop(nil)
 			go func() {
@@ -106,9 +110,13 @@ func (f fetchFlags) collectors(urls []string) (collectors []*traffic.Collector, 
 			closeAll(collectors)
 		}
 	}()
+	through, err := f.through()
+	if err != nil {
+		return nil, err
+	}
 	taken := make(map[string]string)
 	for _, u := range urls {
-		client, err := traffic.NewClient(traffic.ClientConfig{Address: u, Token: f.token})
+		client, err := traffic.NewClient(traffic.ClientConfig{Address: u, Token: f.token, Proxy: through})
 		if err != nil {
 			return collectors, misused(err, "give the address of an env, such as http://127.0.0.1:8080")
 		}
@@ -125,6 +133,40 @@ func (f fetchFlags) collectors(urls []string) (collectors []*traffic.Collector, 
 		c.Dir = filepath.Join(f.out, below)
 	}
 	return collectors, nil
+}
+
+// through is the proxy of --proxy; nil: none.
+func (f fetchFlags) through() (*url.URL, error) {
+	if f.proxy == "" {
+		return nil, nil
+	}
+	const hint = "write it as http://HOST:PORT, or with https, socks5 or socks5h, and USER:PASSWORD@ before the host (%XX for odd characters)"
+	address := f.proxy
+	if !strings.Contains(address, "://") {
+		address = "http://" + address
+	}
+	if _, err := proxy.ParseParent(address); err != nil {
+		return nil, misused(fmt.Errorf("--proxy is no proxy's URL: %w", err), hint)
+	}
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil, misused(errors.New("--proxy is no proxy's URL"), hint)
+	}
+	return u, nil
+}
+
+// unused is the variable of the environment whose proxy others would reach an
+// address through; "" when there is none.
+func unused(address string) string {
+	env := httpproxy.FromEnvironment()
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	if through, err := env.ProxyFunc()(u); through == nil && err == nil {
+		return ""
+	}
+	return strings.ToUpper(u.Scheme) + "_PROXY"
 }
 
 func closeAll(collectors []*traffic.Collector) {
@@ -193,6 +235,23 @@ func count[N int | int64](n N, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
+// fetchHint is what to do about an env that gave not all; "" for the usual.
+func fetchHint(r fetched) string {
+	address := r.collector.Client.Address()
+	var status *traffic.StatusError
+	switch {
+	case traffic.Unauthorized(r.err):
+		return "give the env's control token in " + tokenVariable
+	case r.manifest.State != traffic.Failed:
+		return ""
+	case errors.Is(r.err, traffic.ErrNotAdvertised):
+		return fmt.Sprintf("have it serve a --log or --captures; an env behind a gateway is at %s/svc/NAME", address)
+	case !errors.As(r.err, &status) && r.collector.Client.Proxy() == nil && unused(address) != "":
+		return fmt.Sprintf("give the address of an env that is up; the proxy that %s names is not used: if the env is behind it, name it with --proxy", unused(address))
+	}
+	return "give the address of an env that is up; see: agentenv-netlog fetch --help"
+}
+
 // outcome is what the command ends with.
 func outcome(results []fetched) error {
 	missing, some := 0, false
@@ -205,10 +264,8 @@ func outcome(results []fetched) error {
 		}
 		missing++
 		err = errors.New(r.manifest.Error)
-		if traffic.Unauthorized(r.err) {
-			hint = "give the env's control token in " + tokenVariable
-		} else if len(results) == 1 && !some {
-			hint = "give the address of an env that is up; see: agentenv-netlog fetch --help"
+		if h := fetchHint(r); h != "" && (len(results) == 1 || traffic.Unauthorized(r.err)) {
+			hint = h
 		}
 	}
 	if missing == 0 {

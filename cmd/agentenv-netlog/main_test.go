@@ -231,7 +231,7 @@ func fails(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // serve NAME ARGUMENT…: serves until the script's end and sets the variable to the
-// address. What it says is in NAME.stderr.
+// address, and NAME_PORT to its port. What it says is in NAME.stderr.
 func serveInBackground(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 1 {
 		ts.Fatalf("usage: serve NAME ARGUMENT…")
@@ -264,6 +264,7 @@ func serveInBackground(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("serve %s does not listen: %v\n%s", args[0], err, ts.ReadFile(args[0]+".stderr"))
 	}
 	ts.Setenv(args[0], address)
+	ts.Setenv(args[0]+"_PORT", address[strings.LastIndexByte(address, ':')+1:])
 }
 
 func fifo(ts *testscript.TestScript, neg bool, args []string) {

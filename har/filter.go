@@ -17,10 +17,12 @@ type Filter struct {
 	// Until. Zero: no bound. An entry without a time is in no bounds.
 	Since, Until time.Time
 
-	// Host is asked for the host and the port of an entry's URL: a name in lower
-	// case without a final dot, or an address without brackets; 0 for a port that
-	// the URL neither has nor implies. Nil: any.
-	Host func(host string, port uint16) bool
+	// Host and NotHost are asked for the host and the port of an entry's URL, and of
+	// a tunnel for the name that its TLS asked for too: a name in lower case without
+	// a final dot, or an address without brackets; 0 for a port that the URL neither
+	// has nor implies. Host keeps an entry for any of its names, NotHost leaves it
+	// out for any. Nil: every entry is kept.
+	Host, NotHost func(host string, port uint16) bool
 
 	// Statuses are the answers' status codes, -1 (and 0, as some write) for none.
 	// None: any.
@@ -39,12 +41,15 @@ func (f *Filter) Keeps(e *Entry) bool {
 	if err != nil {
 		began = time.Time{}
 	}
-	return f.keepsID(e.ID) && f.keepsTime(began) && f.keepsURL(e.Request.URL) && f.keepsKind(e) && f.keepsStatus(e.Response.Status)
+	return f.keepsID(e.ID) && f.keepsTime(began) && f.keepsHost(e.Request.URL, e.sni()) && f.keepsKind(e) && f.keepsStatus(e.Response.Status)
 }
 
 func (f *Filter) all() bool {
-	return len(f.IDs) == 0 && f.Since.IsZero() && f.Until.IsZero() && f.Host == nil && len(f.Statuses) == 0 && !f.NoTunnels
+	return len(f.IDs) == 0 && f.Since.IsZero() && f.Until.IsZero() && !f.hosts() && len(f.Statuses) == 0 && !f.NoTunnels
 }
+
+// hosts says whether hosts matter.
+func (f *Filter) hosts() bool { return f.Host != nil || f.NotHost != nil }
 
 func (f *Filter) keepsID(id int64) bool { return len(f.IDs) == 0 || within(f.IDs, id) }
 
@@ -55,11 +60,24 @@ func (f *Filter) keepsTime(t time.Time) bool {
 	return !t.IsZero() && (f.Since.IsZero() || !t.Before(f.Since)) && (f.Until.IsZero() || t.Before(f.Until))
 }
 
-func (f *Filter) keepsURL(url string) bool {
-	if f.Host == nil {
+// keepsHost is asked with the name that a tunnel's TLS asked for; "" for none.
+func (f *Filter) keepsHost(url, sni string) bool {
+	if !f.hosts() {
 		return true
 	}
-	return f.Host(urlHost(url))
+	host, port := urlHost(url)
+	in := func(list func(string, uint16) bool) bool {
+		return list(host, port) || sni != "" && list(lowerName(sni), port)
+	}
+	return (f.Host == nil || in(f.Host)) && (f.NotHost == nil || !in(f.NotHost))
+}
+
+// sni is the name that a tunnel's TLS asked for.
+func (e *Entry) sni() string {
+	if e.Tunnel == nil || !e.isTunnel() {
+		return ""
+	}
+	return e.Tunnel.SNI
 }
 
 func (f *Filter) keepsKind(e *Entry) bool { return !f.NoTunnels || !e.isTunnel() }
@@ -108,8 +126,10 @@ func urlHost(url string) (host string, port uint16) {
 	if address, err := netip.ParseAddr(host); err == nil {
 		return address.Unmap().String(), port
 	}
-	return strings.TrimSuffix(strings.ToLower(unescape(host, false)), "."), port
+	return lowerName(unescape(host, false)), port
 }
+
+func lowerName(name string) string { return strings.TrimSuffix(strings.ToLower(name), ".") }
 
 // filter takes from the index what f does not keep. It looks into a line only
 // for what its position does not tell, and decodes no body. What can't be read
@@ -153,7 +173,7 @@ func (f *Filter) keepsItem(it *item, reader *recordReader) (bool, error) {
 	if !f.keepsID(it.id) || !f.keepsTime(time.UnixMicro(it.micros)) {
 		return false, nil
 	}
-	if f.Host == nil && len(f.Statuses) == 0 && !f.NoTunnels {
+	if !f.hosts() && len(f.Statuses) == 0 && !f.NoTunnels {
 		return true, nil
 	}
 	line, err := reader.line(it.open)
@@ -161,15 +181,18 @@ func (f *Filter) keepsItem(it *item, reader *recordReader) (bool, error) {
 		return err == nil, err
 	}
 	webSocket := wantsWebSocket(line.Open.Request)
-	if f.NoTunnels && isTunnel(line.Open, webSocket) || !f.keepsURL(entryURL(line.Open, webSocket)) {
+	tunnel := isTunnel(line.Open, webSocket)
+	if f.NoTunnels && tunnel {
 		return false, nil
 	}
-	if len(f.Statuses) == 0 {
-		return true, nil
+	r, sni := &record{id: it.id, open: line.Open}, ""
+	if len(f.Statuses) > 0 || f.hosts() && tunnel {
+		if err := reader.outcome(r, it, reader.line); err != nil {
+			return false, err
+		}
 	}
-	r := &record{id: it.id, open: line.Open}
-	if err := reader.outcome(r, it, reader.line); err != nil {
-		return false, err
+	if tunnel && r.end != nil && r.end.Tunnel != nil {
+		sni = r.end.Tunnel.SNI
 	}
-	return f.keepsStatus(r.status()), nil
+	return f.keepsHost(entryURL(line.Open, webSocket), sni) && f.keepsStatus(r.status()), nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -111,7 +112,7 @@ func TestFilterSplits(t *testing.T) {
 	f.end(gone, &netlog.End{Timings: netlog.NoTimings(0), Failed: &netlog.Failed{Phase: netlog.PhaseDNS, Code: netlog.CodeNotFound}})
 	f.start(netlog.Limits{})
 	tunnel := f.open(&netlog.Open{Kind: netlog.KindTunnel, Via: netlog.ViaTunnel, Target: "[2001:DB8::1]:443"})
-	f.end(tunnel, &netlog.End{Timings: netlog.NoTimings(5), Tunnel: &netlog.Tunnel{Sent: 1, Received: 2}})
+	f.end(tunnel, &netlog.End{Timings: netlog.NoTimings(5), Tunnel: &netlog.Tunnel{Sent: 1, Received: 2, SNI: "Named.example"}})
 	going := f.open(&netlog.Open{Request: get("http://a.example/events")})
 	f.answer(going, &netlog.Response{Status: 404, Version: "HTTP/1.1"})
 	log := f.log()
@@ -132,6 +133,12 @@ func TestFilterSplits(t *testing.T) {
 		{"host", Filter{Host: is("a.example", 80)}, []int64{a, going}},
 		{"port", Filter{Host: is("b.example", 8443)}, []int64{gone}},
 		{"address of a tunnel", Filter{Host: is("2001:db8::1", 443)}, []int64{tunnel}},
+		{"name that a tunnel's TLS asked for", Filter{Host: is("named.example", 443)}, []int64{tunnel}},
+		{"but this host", Filter{NotHost: is("a.example", 80)}, []int64{gone, tunnel}},
+		{"but this name of a tunnel's", Filter{NotHost: is("named.example", 443)}, []int64{a, gone, going}},
+		{"but this address of a tunnel", Filter{NotHost: is("2001:db8::1", 443)}, []int64{a, gone, going}},
+		{"both", Filter{Host: is("2001:db8::1", 443), NotHost: is("named.example", 443)}, nil},
+		{"a host and a status", Filter{Host: is("a.example", 80), Statuses: []Range{{404, 404}}}, []int64{going}},
 		{"ok", Filter{Statuses: []Range{{200, 299}}}, []int64{a, tunnel}},
 		{"none", Filter{Statuses: []Range{{-1, -1}}}, []int64{gone}},
 		{"still coming", Filter{Statuses: []Range{{404, 404}}}, []int64{going}},
@@ -147,6 +154,15 @@ func TestFilterSplits(t *testing.T) {
 		}
 		if fmt.Sprint(got) != fmt.Sprint(test.want) || stats.Filtered != int64(4-len(test.want)) {
 			t.Errorf("%s: entries %v, want %v; %d left out", test.name, got, test.want, stats.Filtered)
+		}
+		if !test.filter.Since.IsZero() || !test.filter.Until.IsZero() {
+			continue // a HAR's times are rounder than the log's
+		}
+		all, _ := entriesOf(t, log, Options{})
+		for _, e := range all { // as it is of a HAR
+			if keeps := slices.Contains(test.want, e.ID); test.filter.Keeps(e) != keeps {
+				t.Errorf("%s: entry %d of a HAR is kept: %v", test.name, e.ID, !keeps)
+			}
 		}
 	}
 }

@@ -62,8 +62,10 @@ func (r *Reader) Next() bool {
 		return true
 	case err == nil:
 		err = io.EOF
+	case r.begun && r.place == 0:
+		err = fmt.Errorf("read the HAR at its first entry: %w", err)
 	case r.begun:
-		err = fmt.Errorf("read the HAR after %d entries: %w", r.place, err)
+		err = fmt.Errorf("read the HAR after entry %d: %w", r.place, err)
 	case err != ErrNotHAR && !isRead(err):
 		err = fmt.Errorf("%w: %w", ErrNotHAR, err)
 	}

@@ -187,7 +187,7 @@ func TestReaderRefuses(t *testing.T) {
 		t.Errorf("a file that can't be read: %v", err)
 	}
 	got, err := readAll(strings.NewReader(`{"log":{"entries":[{},{"a":}]}}`))
-	if len(got) != 1 || err == nil || errors.Is(err, ErrNotHAR) || !strings.Contains(err.Error(), "after 1 entries") {
+	if len(got) != 1 || err == nil || errors.Is(err, ErrNotHAR) || !strings.Contains(err.Error(), "after entry 1: ") {
 		t.Errorf("broken in the middle: %d entries, %v", len(got), err)
 	}
 }

@@ -42,6 +42,7 @@ type Pos struct {
 // wraps fs.ErrNotExist when there is none, ErrNotRegular or ErrNotLog when what
 // is there is none.
 func OpenLog(path string) (*Log, error) {
+	path = livePath(path)
 	l, err := openSet(path)
 	if err != nil {
 		return nil, fmt.Errorf("open network log %q: %w", path, err)
@@ -81,12 +82,17 @@ func (l *Log) ReadLine(p Pos, buf []byte) ([]byte, error) {
 	return buf, nil
 }
 
+// livePath is the live file of the log in a folder, if path is one.
+func livePath(path string) string {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return filepath.Join(path, LiveName)
+	}
+	return path
+}
+
 // openSet opens the files of a log.
 func openSet(path string) (*Log, error) {
-	info, err := os.Stat(path)
-	if err == nil && info.IsDir() {
-		path = filepath.Join(path, LiveName)
-	}
+	path = livePath(path)
 	// The live file goes first: a rotation from then on changes nothing in what was
 	// before it.
 	live, liveErr := openRead(path)

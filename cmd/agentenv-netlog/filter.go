@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -35,7 +36,8 @@ func (f *filterFlags) add(flags *pflag.FlagSet) {
 // filterHelp is the part of a command's help that the flags' own lines have no
 // room for.
 const filterHelp = `Entries are picked by host, time, number and status; each entry given passes all of
-these. Hosts and ports are those of the URL. Times are when the request reached the
+these. Hosts and ports are those of the URL; a tunnel is found by the name that its
+TLS asked for too. Times are when the request reached the
 proxy. An entry's number is that of its open line in the log, _id in a HAR.`
 
 // filter is what the flags mean at a time.
@@ -49,12 +51,7 @@ func (f *filterFlags) filter(now time.Time) (har.Filter, error) {
 	if err != nil {
 		return out, err
 	}
-	if len(host)+len(notHost) > 0 {
-		out.Host = func(name string, port uint16) bool {
-			t := proxy.Target{Host: asciiName(name), Port: port}
-			return (len(host) == 0 || anyMatches(host, t)) && !anyMatches(notHost, t)
-		}
-	}
+	out.Host, out.NotHost = anyOf(host), anyOf(notHost)
 	if out.Since, err = parseTimeFlag("--since", f.since, now); err != nil {
 		return out, err
 	}
@@ -63,6 +60,9 @@ func (f *filterFlags) filter(now time.Time) (har.Filter, error) {
 	}
 	if !out.Since.IsZero() && !out.Until.IsZero() && !out.Since.Before(out.Until) {
 		return out, misused(fmt.Errorf("--since %s is not before --until %s", f.since, f.until), "swap them")
+	}
+	if err := errors.Join(notEmpty("--id", f.id), notEmpty("--status", f.status)); err != nil {
+		return out, err
 	}
 	for _, s := range f.id {
 		r, err := parseIDs(s)
@@ -86,13 +86,15 @@ func (f *filterFlags) given() bool {
 	return len(f.host)+len(f.notHost)+len(f.id)+len(f.status)+len(f.since)+len(f.until) > 0 || f.noTunnels
 }
 
-func anyMatches(rules []proxy.HostRule, t proxy.Target) bool {
-	for _, r := range rules {
-		if r.Matches(t) {
-			return true
-		}
+// anyOf tells what one of the rules means; nil when there are none.
+func anyOf(rules []proxy.HostRule) func(string, uint16) bool {
+	if len(rules) == 0 {
+		return nil
 	}
-	return false
+	return func(name string, port uint16) bool {
+		t := proxy.Target{Host: asciiName(name), Port: port}
+		return slices.ContainsFunc(rules, func(r proxy.HostRule) bool { return r.Matches(t) })
+	}
 }
 
 // asciiName is a name as host rules have it: another program's HAR may spell

@@ -41,6 +41,9 @@ func (f *ruleFlags) configure(c *proxy.Config) (err error) {
 }
 
 func parseHostFlag(flag string, list []string) ([]proxy.HostRule, error) {
+	if err := notEmpty(flag, list); err != nil {
+		return nil, err
+	}
 	var rules []proxy.HostRule
 	for _, s := range list {
 		r, err := proxy.ParseHostRule(s)
@@ -51,4 +54,14 @@ func parseHostFlag(flag string, list []string) ([]proxy.HostRule, error) {
 		rules = append(rules, r)
 	}
 	return rules, nil
+}
+
+// notEmpty refuses a flag that was given with nothing, such as a variable that is not
+// set: it would be as if it were not there. pflag then has a list of no items, and
+// none at all when the flag was not given.
+func notEmpty(flag string, list []string) error {
+	if list != nil && len(list) == 0 {
+		return misused(fmt.Errorf("%s is empty", flag), "give it a value, or leave it out")
+	}
+	return nil
 }

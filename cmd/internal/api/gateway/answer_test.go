@@ -61,6 +61,8 @@ func TestARedirectToTheSitesOwnAddress(t *testing.T) {
 	w := withSite(t, site)
 	for _, c := range []struct{ sent, route, root string }{
 		{"http://SITE/a?b#c", "/website/notes/a?b#c", "/a?b#c"}, {"HTTP://SITE", "/website/notes/", "/"}, {"http://SITE?a", "/website/notes/?a", "/?a"}, {"http://SITE//a%2f", "/website/notes//a%2f", "/.//a%2f"}, {"//SITE/a", "/website/notes/a", "/a"},
+		// Above the site's root is its root, and not another site.
+		{"http://SITE/../x/../y?../#../", "/website/notes/y?../#../", "/y?../#../"}, {"http://SITE/a/%2E%2e/%2e./b", "/website/notes/b", "/b"}, {"http://SITE/..\\..", "/website/notes/", "/"}, {"http://SITE/a.b/..c", "/website/notes/a.b/..c", "/a.b/..c"}, {"http://SITE/..//x", "/website/notes//x", "/.//x"},
 		{"https://SITE/a", "", ""}, {"http://SITE.test/a", "", ""}, {"http://SITE0/a", "", ""}, {"http://u@SITE/a", "", ""}, {"http://%53ITE/a", "", ""}, {"/a", "", ""}, {"a", "", ""}, {"?a", "", ""}, {"", "", ""}, {"http://other.test/SITE", "", ""}, {"mailto:SITE", "", ""}, {"http://SITE/%zz", "", ""}, {":", "", ""},
 	} {
 		location = c.sent

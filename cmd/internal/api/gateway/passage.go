@@ -92,6 +92,7 @@ func (p *passage) moved(location string) string {
 	if !strings.HasPrefix(rest, "/") {
 		rest = "/" + rest
 	}
+	rest = withinRoot(rest)
 	switch {
 	case !p.atRoot():
 		return p.target.prefix + rest
@@ -100,6 +101,23 @@ func (p *passage) moved(location string) string {
 	}
 	return rest
 }
+
+// withinRoot takes the dot segments out of a reference's path, as browsers do that see
+// it at a site's root: behind the route's prefix, they would lead out of it.
+func withinRoot(ref string) string {
+	end := len(ref)
+	if i := strings.IndexAny(ref, "?#"); i >= 0 {
+		end = i
+	}
+	path := dotted.Replace(ref[:end])
+	if !strings.Contains(path, "/.") {
+		return ref
+	}
+	return climbed(path) + ref[end:]
+}
+
+// dotted spells out what browsers take for dots and slashes (WHATWG URL, path state).
+var dotted = strings.NewReplacer("%2e", ".", "%2E", ".", `\`, "/")
 
 // origin is a URL's scheme and host, with the port.
 func origin(u *url.URL) string {

@@ -14,9 +14,9 @@ func ValidName(name string) bool {
 	return name != ""
 }
 
-// container takes a file's name apart: NAME.pcap and a number, which may be
-// absent. It is false for what no capture is called.
-func container(file string) (name string, ok bool) {
+// NameOf is the name of the capture that a file is of: NAME.pcap and a number, which
+// may be absent. It is false for what no capture's file is called.
+func NameOf(file string) (name string, ok bool) {
 	name, ok = strings.CutSuffix(strings.TrimRight(file, "0123456789"), ".pcap")
 	return name, ok && ValidName(name)
 }

@@ -42,7 +42,7 @@ func (r Ring) List() ([]Capture, error) {
 	}
 	var all []Capture
 	for _, e := range entries {
-		of, ok := container(e.Name())
+		of, ok := NameOf(e.Name())
 		if !ok || !e.Type().IsRegular() {
 			continue
 		}

@@ -44,7 +44,7 @@ func TestWhatAFileOfACaptureIsCalled(t *testing.T) {
 		{"site.PCAP", "", false},
 		{"site.status.json", "", false},
 	} {
-		name, ok := container(c.file)
+		name, ok := NameOf(c.file)
 		if ok != c.ok || ok && name != c.container {
 			t.Errorf("%q: container %q, %v; want %q, %v", c.file, name, ok, c.container, c.ok)
 		}
@@ -56,7 +56,7 @@ func FuzzContainer(f *testing.F) {
 	f.Add("site.pcap0")
 	f.Add(".pcap.pcap0")
 	f.Fuzz(func(t *testing.T, file string) {
-		name, ok := container(file)
+		name, ok := NameOf(file)
 		m := pattern.FindStringSubmatch(file)
 		if ok != (m != nil) || ok && name != m[1] {
 			t.Errorf("%q: container %q, %v; the pattern finds %q", file, name, ok, m)

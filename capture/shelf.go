@@ -81,7 +81,7 @@ func (r *Recorder) checkSlots() error {
 		return bare(err)
 	}
 	for _, e := range entries {
-		if of, ok := container(e.Name()); ok && of == r.Name && !e.Type().IsRegular() {
+		if of, ok := NameOf(e.Name()); ok && of == r.Name && !e.Type().IsRegular() {
 			return fmt.Errorf("%q is no regular file", filepath.Join(r.Dir, e.Name()))
 		}
 	}

@@ -46,7 +46,7 @@ const tries = 3
 // two rounds. The error is ErrBadName for what List could not give, ErrNotFound,
 // ErrUnavailable, that of the context, or the system's.
 func (r Ring) Snapshot(ctx context.Context, name string) (*Snapshot, error) {
-	of, ok := container(name)
+	of, ok := NameOf(name)
 	if !ok {
 		return nil, fmt.Errorf("%q: %w", name, ErrBadName)
 	}

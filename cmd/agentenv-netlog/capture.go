@@ -113,6 +113,9 @@ func runCapture(ctx context.Context, f captureFlags, filter []string, stderr io.
 // recorder is what the flags say.
 func (f *captureFlags) recorder(filter []string) (*capture.Recorder, error) {
 	dir := cmp.Or(f.dir, os.Getenv("TRAFFIC_CAPTURE_DIR"))
+	if of, isFile := capture.NameOf(f.name); isFile {
+		return nil, misused(fmt.Errorf("--name %q is the name of a file of the capture %q", f.name, of), "give the capture's own: --name "+of)
+	}
 	switch {
 	case f.name == "":
 		return nil, misused(errors.New("--name is missing"), "name what is captured, such as --name site")

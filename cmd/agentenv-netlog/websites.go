@@ -42,6 +42,9 @@ func (f serveFlags) gateway() (gateway.Config, error) {
 // awaitCaptures returns once all that --require-capture names are running.
 func (f serveFlags) awaitCaptures(signals <-chan os.Signal, stderr io.Writer) error {
 	for _, name := range f.required {
+		if of, isFile := capture.NameOf(name); isFile {
+			return misused(fmt.Errorf("--require-capture %q is the name of a file of the capture %q", name, of), "give the capture's own: --require-capture "+of)
+		}
 		switch {
 		case !capture.ValidName(name):
 			return misused(fmt.Errorf("--require-capture %q is no name of a capture", name), "give the name that capture --name has")

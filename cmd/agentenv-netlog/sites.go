@@ -141,6 +141,7 @@ is changed, and nobody is asked but for the cards of --from.`,
 				return err
 			}
 			table, _, problems := examine(config)
+			problems = errors.Join(problems, install.CheckPorts(config, table))
 			if asJSON {
 				err = printCheckJSON(c.OutOrStdout(), table.Report(), problems)
 			} else {
@@ -179,30 +180,30 @@ func printCheck(stdout io.Writer, r site.Report, problems error) error {
 		if s == "" {
 			return "-"
 		}
-		return s
+		return printable(s) // a card's, perhaps
 	}
 	for _, n := range r.Routes {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", n.Name, n.Site, site.Synthetic, or(n.Upstream))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", or(n.Name), or(n.Site), site.Synthetic, or(n.Upstream))
 	}
 	for _, n := range r.Unrouted {
 		to := "where the network has it"
 		for _, s := range r.Shadowed {
 			if s.Name == n.Name && s.Site == n.Site && s.Rank == n.Rank {
-				to += fmt.Sprintf(", but for %s of %s", s.By, s.BySite)
+				to += fmt.Sprintf(", but for %s of %s", or(s.By), or(s.BySite))
 			}
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", n.Name, or(n.Site), n.Rank, to)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", or(n.Name), or(n.Site), n.Rank, to)
 	}
 	for _, s := range r.Shadowed {
 		if s.Whole {
-			fmt.Fprintf(w, "%s\t%s\t%s\tnowhere: %s of %s goes before it\n", s.Name, or(s.Site), s.Rank, s.By, s.BySite)
+			fmt.Fprintf(w, "%s\t%s\t%s\tnowhere: %s of %s goes before it\n", or(s.Name), or(s.Site), s.Rank, or(s.By), or(s.BySite))
 		}
 	}
 	if err := w.Flush(); err != nil {
 		return err
 	}
 	for _, p := range each(problems) {
-		if _, err := fmt.Fprintf(stdout, "problem: %s\n", oneLine(p.Error())); err != nil {
+		if _, err := fmt.Fprintf(stdout, "problem: %s\n", printable(oneLine(p.Error()))); err != nil {
 			return err
 		}
 	}

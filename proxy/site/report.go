@@ -22,7 +22,7 @@ type RouteRow struct {
 	Name     string `json:"name"`
 	Site     string `json:"site"`
 	URL      string `json:"url"` // as a browser opens it, at the usual port
-	Upstream string `json:"upstream"`
+	Upstream string `json:"upstream"` // "": there is none, or it may hold a password
 }
 
 // An Unrouted is a name, or a rule for some, that is let through.
@@ -56,7 +56,7 @@ func (t *Table) settle() {
 			if isPlain(name) {
 				scheme = "http://"
 			}
-			r.Routes = append(r.Routes, RouteRow{name, s.Name, scheme + name + "/", s.Upstream})
+			r.Routes = append(r.Routes, RouteRow{name, s.Name, scheme + name + "/", s.shownUpstream()})
 			stronger = append(stronger, claim{name, s.Name})
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/netip"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/miekg/dns"
@@ -26,8 +27,21 @@ type Resolver struct {
 	Address     netip.Addr             // where they are
 	Nameservers []netip.AddrPort       // who is asked about other names, in this order; none: nobody is
 	Wait        time.Duration          // for each of them; 0: 4 s
-	Logger      *slog.Logger           // hears of those that don't answer
+	Logger      *slog.Logger           // hears of those that don't answer, of each once a minute
+
+	mu       sync.Mutex
+	silences map[netip.AddrPort]silence
 }
+
+// A silence is what was said of a nameserver that does not answer.
+type silence struct {
+	told time.Time // when last
+	more int       // questions since then
+}
+
+// tellEvery is how often people are told of a nameserver: whoever is told too much
+// may stop reading.
+const tellEvery = time.Minute
 
 // ServeDNS answers a question over the transport that it came on.
 func (r *Resolver) ServeDNS(w dns.ResponseWriter, question *dns.Msg) {
@@ -78,9 +92,26 @@ func (r *Resolver) pass(question *dns.Msg, network string) ([]byte, error) {
 		if answer, err = r.ask(question, network, server); err == nil {
 			return answer, nil
 		}
-		r.Logger.Warn("a nameserver does not answer", "nameserver", server, "error", err)
+		r.tell(server, err)
 	}
 	return nil, err
+}
+
+// tell says that a nameserver does not answer.
+func (r *Resolver) tell(server netip.AddrPort, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s, known := r.silences[server]
+	if known && time.Since(s.told) < tellEvery {
+		s.more++
+		r.silences[server] = s
+		return
+	}
+	if r.silences == nil {
+		r.silences = map[netip.AddrPort]silence{}
+	}
+	r.silences[server] = silence{told: time.Now()}
+	r.Logger.Warn("a nameserver does not answer", "nameserver", server, "error", err, "unsaid", s.more)
 }
 
 // ask puts the question to one nameserver from a port of its own and under an

@@ -3,6 +3,7 @@ package site
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"io"
 	"log/slog"
 	"net"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/miekg/dns"
@@ -234,6 +236,30 @@ func TestResolverFailsOver(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A nameserver that is down is said once a minute, however many ask.
+func TestASilentNameserverIsSaidNowAndThen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var said bytes.Buffer
+		r := &Resolver{Logger: slog.New(slog.NewTextHandler(&said, nil))}
+		one, two := netip.MustParseAddrPort("192.0.2.1:53"), netip.MustParseAddrPort("192.0.2.2:53")
+		for range 3 {
+			for range 100 {
+				r.tell(one, errors.New("timeout"))
+			}
+			r.tell(two, errors.New("refused"))
+			time.Sleep(tellEvery)
+		}
+		for text, want := range map[string]int{
+			"nameserver=192.0.2.1:53 error=timeout unsaid=0\n": 1, "nameserver=192.0.2.1:53 error=timeout unsaid=99\n": 2,
+			"nameserver=192.0.2.2:53 error=refused unsaid=0\n": 3, "\n": 6,
+		} {
+			if n := strings.Count(said.String(), text); n != want {
+				t.Errorf("%q is said %d times, want %d:\n%s", text, n, want, said.String())
+			}
+		}
+	})
 }
 
 func TestAnswersIsForTheQuestion(t *testing.T) {

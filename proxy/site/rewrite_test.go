@@ -38,6 +38,13 @@ func TestRewriteLocation(t *testing.T) {
 		{notes, "/website/notes//evil.test/a", "https://notes.test//evil.test/a"},
 
 		{notes, "http://gw:8080/website/other/a", ""},
+		{notes, "/website/notes/../other", ""}, // which is not the site's
+		{notes, "/website/notes/a/%2E%2e/../b", ""},
+		{notes, "http://gw:8080/website/notes/..", ""},
+		{notes, "//gw:8080/website/notes/..\\other", ""},
+		{notes, "https://notes.test/website/notes/../x", ""},
+		{notes, "/website/notes/a/../b?../../..#/../..", "/a/../b?../../..#/../.."},
+		{notes, "/website/notes/a#/../../b", "/a#/../../b"},
 		{notes, "http://gw:8080/website/notesx/a", ""},
 		{notes, "http://gw:8080/svc/notes/x", ""},
 		{notes, "http://gw:8081/website/notes/a", ""},
@@ -96,6 +103,7 @@ func TestRewriteCookie(t *testing.T) {
 		"a=1;PATH= /website/notes/a/b ":                          "a=1;Path=/a/b",
 		"a=1; Path=/website/notes/; HttpOnly":                    "a=1; Path=/; HttpOnly",
 		"a=1; Path=/website/other":                               "a=1; Path=/website/other",
+		"a=1; Path=/website/notes/../x":                          "a=1; Path=/website/notes/../x",
 		"a=1; Path=/website/notesx":                              "a=1; Path=/website/notesx",
 		"a=1; Path=/":                                            "a=1; Path=/",
 		"a=1; Path=website/notes":                                "a=1; Path=website/notes",

@@ -66,11 +66,12 @@ func portOf(scheme string) string {
 func (u *upstream) address() string { return net.JoinHostPort(u.host, u.port) }
 
 // under is what is left of a path of the route's once the prefix is off, and
-// whether it is one: "/a" of "/website/notes/a", and "/" of "/website/notes".
+// whether it is one: "/a" of "/website/notes/a", and "/" of "/website/notes", but
+// nothing of "/website/notes/../other".
 func (u *upstream) under(path string) (string, bool) {
 	rest, ok := strings.CutPrefix(path, u.prefix)
 	switch {
-	case !ok:
+	case !ok || u.prefix != "" && climbs(rest):
 		return "", false
 	case rest == "" || rest[0] == '?' || rest[0] == '#':
 		return "/" + rest, true
@@ -83,7 +84,9 @@ func (u *upstream) under(path string) (string, bool) {
 // climbs tells whether a path's dot segments, also those that are escaped or come
 // behind an escaped slash or a backslash, lead above where it begins.
 func climbs(path string) bool {
-	path, _, _ = strings.Cut(path, "?")
+	if end := strings.IndexAny(path, "?#"); end >= 0 {
+		path = path[:end]
+	}
 	path = dots.Replace(path)
 	depth := 0
 	for segment := range strings.SplitSeq(strings.TrimPrefix(path, "/"), "/") {

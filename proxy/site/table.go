@@ -64,11 +64,11 @@ func NewTable(c Config) (*Table, error) {
 		}
 		up, err := parseUpstream(s.Upstream)
 		if err != nil && s.Upstream != "" {
-			shown := strconv.Quote(s.Upstream) + " "
-			if strings.Contains(s.Upstream, "@") { // it may hold a password
-				shown = ""
+			if strings.Contains(s.Upstream, "@") { // what is wrong with it may be a password
+				problems.addf("site %q: the upstream, which has an @ and is not shown, has a user name or is no URL", s.Name)
+			} else {
+				problems.addf("site %q: the upstream %q %w", s.Name, s.Upstream, err)
 			}
-			problems.addf("site %q: the upstream %s%w", s.Name, shown, err)
 		}
 		t.sites = append(t.sites, newRouted(s, up))
 	}
@@ -98,6 +98,14 @@ func newRouted(s Site, up *upstream) *routed {
 		Request: r.rewriteRequest, Answer: r.rewriteAnswer,
 	}
 	return r
+}
+
+// shownUpstream is the upstream; "" for one that is none and may hold a password.
+func (r *routed) shownUpstream() string {
+	if r.up == nil && strings.Contains(r.Upstream, "@") {
+		return ""
+	}
+	return r.Upstream
 }
 
 func (t *Table) allow(hosts []string, site string, problems *Problems) {

@@ -211,7 +211,7 @@ func TestTableRefuses(t *testing.T) {
 		}}, []string{
 			`site "a b": the name is not made of`, `site "c": it has no upstream, and is not live`,
 			`site "d": the upstream "ftp://gw/" is no http`, `site "d": there are two of that name`, `site "d": the upstream "http://gw/x/../y" has dot segments`,
-			`site "e": the upstream has a user name`, `site "f": the upstream "http://gw/?x" has a query`, `site "g": the upstream "http:///x" the host is empty`,
+			`site "e": the upstream, which has an @ and is not shown, has a user name or is no URL`, `site "f": the upstream "http://gw/?x" has a query`, `site "g": the upstream "http:///x" the host is empty`,
 			`site "h": the upstream "http://gw/a%2Fb" has dot segments or an escaped slash`,
 		}},
 		"headers": {Config{Sites: []Site{{Name: "a", Upstream: "http://gw/a", SignInHeaders: []string{"a b"},

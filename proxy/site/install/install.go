@@ -15,6 +15,15 @@ import (
 // authorityName is that of the authority's files, and its nickname.
 const authorityName = "agentenv-sites"
 
+// CheckPorts says whether the computer's resolver will find the names: it asks at
+// port 53 alone.
+func CheckPorts(c site.Config, t *site.Table) error {
+	if _, _, dns, _ := c.Ports(); t.HasWildcard() && dns != 53 {
+		return fmt.Errorf("dns_port: %d: wildcards are asked for at port 53 alone", dns)
+	}
+	return nil
+}
+
 // Check names everything that keeps a configuration from being installed on the
 // system in root, but for what its table says.
 func Check(root string, c site.Config, t *site.Table) error {
@@ -40,9 +49,7 @@ func Check(root string, c site.Config, t *site.Table) error {
 		_, err := Server(root, c)
 		add(err)
 	}
-	if _, _, dns, _ := c.Ports(); t.HasWildcard() && dns != 53 {
-		add(fmt.Errorf("dns_port: %d: wildcards are asked for at port 53 alone", dns))
-	}
+	add(CheckPorts(c, t))
 	hosts, err := os.ReadFile(At(root, hostsFile))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		add(err)

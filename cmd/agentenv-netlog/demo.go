@@ -77,7 +77,7 @@ func runDemo(ctx context.Context, stdout, stderr io.Writer) error {
 		return unreadableLog(err)
 	}
 	defer log.Close()
-	stats, err := target.write(log, har.Options{Version: programVersion(), Title: demoLog})
+	stats, err := target.write(ctx, log, har.Options{Version: programVersion(), Title: demoLog})
 	if err != nil {
 		return err
 	}

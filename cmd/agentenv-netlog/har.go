@@ -126,7 +126,7 @@ func runHAR(ctx context.Context, path string, f harFlags, stdout, stderr io.Writ
 	if err != nil {
 		return err
 	}
-	stats, err := target.write(log, options)
+	stats, err := target.write(ctx, log, options)
 	p.clear()
 	if errors.Is(err, context.Canceled) {
 		return interrupted("run it again for the HAR")
@@ -278,7 +278,9 @@ func sameFile(a, b string) bool {
 
 // write writes the HAR, in the format of the target's name unless another is
 // asked for.
-func (t target) write(log *netlog.Log, options har.Options) (har.Stats, error) {
+//
+// A pipe may have nobody at its other end: the end of ctx ends the waiting.
+func (t target) write(ctx context.Context, log *netlog.Log, options har.Options) (har.Stats, error) {
 	if options.Format == har.JSON {
 		options.Format = formatOf(t.path)
 	}
@@ -289,15 +291,39 @@ func (t target) write(log *netlog.Log, options har.Options) (har.Stats, error) {
 		}
 		return stats, nil
 	}
-	f, err := os.OpenFile(t.path, os.O_WRONLY, 0)
+	f, err := openStream(ctx, t.path)
 	if err != nil {
 		return har.Stats{}, unwritableHAR(err)
 	}
+	release := context.AfterFunc(ctx, func() { f.SetWriteDeadline(time.Now()) })
 	stats, err := har.Convert(log, f, options)
+	release()
+	if ctx.Err() != nil {
+		err = ctx.Err()
+	}
 	if err := errors.Join(err, f.Close()); err != nil {
 		return stats, unwritableHAR(err)
 	}
 	return stats, nil
+}
+
+// openStream opens a device or a pipe. A named pipe is there once somebody reads it.
+func openStream(ctx context.Context, path string) (*os.File, error) {
+	type opened struct {
+		*os.File
+		error
+	}
+	done := make(chan opened, 1)
+	go func() {
+		f, err := os.OpenFile(path, os.O_WRONLY, 0)
+		done <- opened{f, err}
+	}()
+	select {
+	case o := <-done:
+		return o.File, o.error
+	case <-ctx.Done():
+		return nil, ctx.Err() // the process is about to end, and the call with it
+	}
 }
 
 // summarize says in a line what a HAR holds, and in others what it lacks.

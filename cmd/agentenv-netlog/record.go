@@ -240,7 +240,7 @@ func writeRecord(t target, logPath, output string, stderr io.Writer) error {
 	log, err := netlog.OpenLog(logPath)
 	if err == nil {
 		defer log.Close()
-		stats, writeErr := t.write(log, har.Options{Version: programVersion(), Title: filepath.Base(logPath)})
+		stats, writeErr := t.write(context.Background(), log, har.Options{Version: programVersion(), Title: filepath.Base(logPath)})
 		if writeErr == nil {
 			summarize(stderr, stats, output)
 			if stats.Entries == 0 {

@@ -27,7 +27,7 @@ type upstreamFlags struct {
 }
 
 func (f *upstreamFlags) add(flags *pflag.FlagSet) {
-	flags.StringSliceVar(&f.ca, "upstream-ca", nil, "trust the servers that the certificates in `FILE` (PEM) stand for, besides the system's (repeatable)")
+	flags.StringArrayVar(&f.ca, "upstream-ca", nil, "trust the servers that the certificates in `FILE` (PEM) stand for, besides the system's (repeatable)")
 	flags.StringSliceVar(&f.insecure, "insecure-upstream", nil, "take any certificate of this `HOST`, written as for --tunnel; the log says what is wrong with it (repeatable)")
 	flags.StringSliceVar(&f.clientCert, "client-cert", nil, "show the certificate in `[HOST=]FILE` (PEM) to servers that ask for one, or to that host alone (repeatable)")
 	flags.StringSliceVar(&f.clientKey, "client-key", nil, "`[HOST=]FILE` of the key of --client-cert, when it is not in the same file (repeatable)")

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"math"
+	"net"
 	"strings"
 	"testing"
 	"time"
@@ -57,7 +58,8 @@ func TestFilterHosts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := f.Host(c.name, c.port); got != c.want {
+		e := &har.Entry{Request: har.Request{URL: "https://" + net.JoinHostPort(c.name, fmt.Sprint(c.port)) + "/"}}
+		if got := f.Keeps(e); got != c.want {
 			t.Errorf("--host %q --not-host %q: %s:%d is kept: %v, want %v", c.host, c.notHost, c.name, c.port, got, c.want)
 		}
 	}

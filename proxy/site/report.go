@@ -21,7 +21,7 @@ type Report struct {
 type RouteRow struct {
 	Name     string `json:"name"`
 	Site     string `json:"site"`
-	URL      string `json:"url"` // as a browser opens it, at the usual port
+	URL      string `json:"url"`      // as a browser opens it, at the usual port
 	Upstream string `json:"upstream"` // "": there is none, or it may hold a password
 }
 

@@ -10,13 +10,16 @@ TOUR ?= tour
 E2EFLAGS ?=
 BATTERYFLAGS ?=
 BENCHFLAGS ?=
+BEFORE ?= HEAD
+BENCH ?= .
+PARTS ?= ./ca ./har ./netlog ./proxy/...
 IMAGEFLAGS ?=
 DOCKER ?= docker
 IMAGE ?= agentenv-netlog
 TOOL := go tool -modfile=tools/go.mod
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 
-.PHONY: help build image fmt lint test race docs fuzz e2e e2e-setup soak tour bench battery vuln
+.PHONY: help build image fmt lint test race docs fuzz e2e e2e-setup soak tour bench benchmarks battery vuln
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
@@ -71,6 +74,19 @@ tour: ## the whole product on one machine, to watch (root); its files go to TOUR
 
 bench: ## the proxy beside its peers and the floor, one table (BENCHFLAGS="-only json")
 	go run ./bench $(BENCHFLAGS)
+
+# In turns, since a machine's speed drifts; without the benchmarks that check a GiB.
+benchmarks: ## the parts' benchmarks (BENCH=regexp, PARTS=packages) at the commit BEFORE (HEAD) and now, six times each, by benchstat
+	@dir=$$(mktemp -d); \
+	trap 'git worktree remove --force "$$dir/before"; rm -r "$$dir"' EXIT; \
+	git worktree add --quiet --detach "$$dir/before" '$(BEFORE)'; \
+	for round in 1 2 3 4 5 6; do \
+		for when in before now; do \
+			folder=.; if [ $$when = before ]; then folder="$$dir/before"; fi; \
+			go test -C "$$folder" -run '^$$' -bench '$(BENCH)' -skip '^BenchmarkCheck' $(PARTS) >> "$$dir/$$when.txt"; \
+		done; \
+	done; \
+	$(TOOL) benchstat before="$$dir/before.txt" now="$$dir/now.txt"
 
 battery: ## the wire battery through the proxy, goproxy and martian: who passes what
 	go run ./e2e/battery/versus $(BATTERYFLAGS)

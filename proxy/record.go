@@ -109,6 +109,12 @@ func (p *Proxy) fields(list []h2.Field) []netlog.Header {
 	return hs
 }
 
+// split is a head's fields as the log has them.
+func (p *Proxy) split(h *h2.Head) (pseudo, regular []netlog.Header) {
+	all, n := p.fields(h.Fields), len(h.Pseudo())
+	return all[:n:n], all[n:]
+}
+
 // trailers are those of a body as the log has them.
 func (p *Proxy) trailers(b *body) []netlog.Header {
 	if b.fields != nil {
@@ -120,25 +126,27 @@ func (p *Proxy) trailers(b *body) []netlog.Header {
 // streamRequest is what the log has of a request's head in HTTP/2.
 func (p *Proxy) streamRequest(h *h2.Head, url, target string) *netlog.Request {
 	method, _ := h.Get(":method")
+	pseudo, regular := p.split(h)
 	return &netlog.Request{
 		Method:      method,
 		URL:         url,
 		Target:      target,
 		Version:     "HTTP/2",
-		Headers:     p.published(p.fields(h.Regular())),
+		Headers:     p.published(regular),
 		HeaderBytes: int64(h.Size),
-		Pseudo:      p.fields(h.Pseudo()),
+		Pseudo:      pseudo,
 	}
 }
 
 // streamResponse is what the log has of an answer's head in HTTP/2.
 func (p *Proxy) streamResponse(h *h2.Head) *netlog.Response {
+	pseudo, regular := p.split(h)
 	return &netlog.Response{
 		Status:      h.Status(),
 		Version:     "HTTP/2",
-		Headers:     p.fields(h.Regular()),
+		Headers:     regular,
 		HeaderBytes: int64(h.Size),
-		Pseudo:      p.fields(h.Pseudo()),
+		Pseudo:      pseudo,
 	}
 }
 

@@ -2,6 +2,7 @@ package h2
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	"golang.org/x/net/http2"
@@ -75,7 +76,8 @@ func (h *Head) Status() int {
 func (c *Conn) readBlock(f *http2.HeadersFrame, h *Head) error {
 	h.Size, h.End = frameHead+int(f.Length), f.StreamEnded()
 	h.Priority, h.HasPriority = f.Priority, f.HasPriority()
-	c.decoding = h
+	c.decoding, c.fields = h, c.fields[:0]
+	defer func() { h.Fields = slices.Clone(c.fields) }()
 	c.decoder.SetEmitEnabled(true)
 	piece, ended := f.HeaderBlockFragment(), f.HeadersEnded()
 	if !ended {
@@ -139,15 +141,12 @@ func refused(c *Conn, id uint32, h *Head) *Stream {
 func (c *Conn) field(f Field) {
 	h := c.decoding
 	h.list += int(f.Size())
-	if h.list > c.cfg.MaxHeaderList || len(h.Fields) == maxFields {
+	if h.list > c.cfg.MaxHeaderList || len(c.fields) == maxFields {
 		h.TooLong = true
 		c.decoder.SetEmitEnabled(false)
 		return
 	}
-	if h.Fields == nil {
-		h.Fields = make([]Field, 0, 16)
-	}
-	h.Fields = append(h.Fields, f)
+	c.fields = append(c.fields, f)
 }
 
 // headers takes a header block.

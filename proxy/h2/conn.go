@@ -26,7 +26,8 @@ type Conn struct {
 	in       source
 	framer   *http2.Framer // writes to out, under mu
 	decoder  *hpack.Decoder
-	decoding *Head // where fields go
+	decoding *Head   // whose fields come
+	fields   []Field // of it, up to here
 	calm     budget
 	resets   budget
 
@@ -44,6 +45,7 @@ type Conn struct {
 	passed  uint32 // the highest of those that came behind our GOAWAY
 	past    past
 	idle    *time.Timer
+	waits   waits
 	hearing *time.Timer // the time limit of unheard; nil: none is running
 	hearBy  time.Time   // when that runs out
 

@@ -245,6 +245,35 @@ func TestABrowserThatDoesNotRead(t *testing.T) {
 	}
 }
 
+// The time limit of one does not end another's wait, be it set before or behind it.
+func TestTimeLimitsOfManyStreams(t *testing.T) {
+	s, streams := newServed(t, nil)
+	s.greet()
+	ends := map[uint32]chan error{}
+	for i, limit := range []time.Duration{time.Hour, 3 * time.Millisecond, 2 * time.Hour, time.Millisecond, 5 * time.Millisecond} {
+		id := uint32(2*i + 1)
+		s.head(id, false, post("/"))
+		st := <-streams
+		defer st.Close()
+		st.SetReadDeadline(time.Now().Add(limit))
+		end := make(chan error, 1)
+		ends[id] = end
+		go func() {
+			_, _, err := st.Next()
+			end <- err
+		}()
+	}
+	for _, id := range []uint32{3, 7, 9} {
+		if err := <-ends[id]; !isTimeout(err) {
+			t.Errorf("stream %d: %v", id, err)
+		}
+	}
+	for _, id := range []uint32{1, 5} {
+		s.fr.WriteData(id, false, []byte("x"))
+		check(t, <-ends[id])
+	}
+}
+
 func TestReadDeadlines(t *testing.T) {
 	s, streams := newServed(t, nil)
 	s.greet()

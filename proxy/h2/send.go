@@ -134,12 +134,10 @@ func (s *Stream) maySend() error {
 
 func (s *Stream) waitSent() error {
 	for s.sending {
-		if s.writeBy.passed() {
+		if err := s.c.wait(&s.writers); err != nil {
 			s.stopSending()
-			return os.ErrDeadlineExceeded
+			return err
 		}
-		s.writeBy.arm(&s.writers)
-		s.writers.Wait()
 	}
 	if s.err != nil && !s.sentEnd {
 		return s.err

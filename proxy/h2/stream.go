@@ -2,8 +2,6 @@ package h2
 
 import (
 	"net"
-	"os"
-	"sync"
 	"time"
 
 	"golang.org/x/net/http2"
@@ -20,10 +18,8 @@ type Stream struct {
 	gone    func(error)
 	left    bool // we have ended it
 	closed  bool
-	readers sync.Cond
-	writers sync.Cond
-	readBy  deadline
-	writeBy deadline
+	readers waiting
+	writers waiting
 
 	// Receiving.
 	heads    []*Head // of answers, not read yet
@@ -67,51 +63,17 @@ func (s *Stream) ID() uint32 {
 // Head is the request's, in a server's Conn.
 func (s *Stream) Head() *Head { return s.head }
 
-// A deadline ends the waits of one direction. Its timer runs only while somebody
-// waits.
-type deadline struct {
-	at, armed time.Time
-	timer     *time.Timer
-}
-
-func (d *deadline) passed() bool { return !d.at.IsZero() && !time.Now().Before(d.at) }
-
-// arm has those who wait be woken when it passes.
-func (d *deadline) arm(waiting *sync.Cond) {
-	switch {
-	case d.at.IsZero() || d.at.Equal(d.armed):
-		return
-	case d.timer == nil:
-		d.timer = time.AfterFunc(time.Until(d.at), func() {
-			waiting.L.Lock()
-			defer waiting.L.Unlock()
-			waiting.Broadcast()
-		})
-	default:
-		d.timer.Reset(time.Until(d.at))
-	}
-	d.armed = d.at
-}
-
-func (d *deadline) stop() {
-	if d.timer != nil {
-		d.timer.Stop()
-	}
-}
-
 // SetReadDeadline bounds reading's waits; zero: they last. What has come is still read.
-func (s *Stream) SetReadDeadline(at time.Time) error { return s.setDeadline(&s.readBy, &s.readers, at) }
+func (s *Stream) SetReadDeadline(at time.Time) error { return s.setDeadline(&s.readers, at) }
 
 // SetWriteDeadline bounds writing's waits; zero: they last.
-func (s *Stream) SetWriteDeadline(at time.Time) error {
-	return s.setDeadline(&s.writeBy, &s.writers, at)
-}
+func (s *Stream) SetWriteDeadline(at time.Time) error { return s.setDeadline(&s.writers, at) }
 
-func (s *Stream) setDeadline(d *deadline, waiting *sync.Cond, at time.Time) error {
+func (s *Stream) setDeadline(w *waiting, at time.Time) error {
 	s.c.mu.Lock()
 	defer s.c.mu.Unlock()
-	d.at = at
-	waiting.Broadcast() // who waits already waits by the other one
+	w.by = at
+	w.Broadcast() // who waits already waits by the other one
 	return nil
 }
 
@@ -132,15 +94,10 @@ func (s *Stream) ReadHead() (*Head, error) {
 
 // waitRead waits for something to have come.
 func (s *Stream) waitRead() error {
-	switch {
-	case s.err != nil:
+	if s.err != nil {
 		return s.err
-	case s.readBy.passed():
-		return os.ErrDeadlineExceeded
 	}
-	s.readBy.arm(&s.readers)
-	s.readers.Wait()
-	return nil
+	return s.c.wait(&s.readers)
 }
 
 // Next waits for more of the body, and gives what has come of it. end says that
@@ -356,8 +313,6 @@ func (s *Stream) Close() {
 		return
 	}
 	s.closed = true
-	s.readBy.stop()
-	s.writeBy.stop()
 	s.leave(http2.ErrCodeCancel)
 	if c.server {
 		c.active--

@@ -60,11 +60,20 @@ func (e *entry) writeOpenLocked() {
 		return
 	}
 	e.opened = true
-	e.timer.Stop()
+	if e.timer != nil {
+		e.timer.Stop()
+	}
 	if r := e.open.Request; r != nil {
 		e.redact(r.Headers, r.Trailers)
 	}
 	e.id = e.p.Log.Open(&e.open)
+}
+
+// knows tells whether the open line has all of the request.
+func (e *entry) knows() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.whole
 }
 
 // know takes what became known of the request's body. It writes the open line

@@ -83,7 +83,8 @@ func (c *client) newExchange(o *origin, at time.Time) *exchange {
 	return ex
 }
 
-// opened makes ex an exchange for o, of a request that was read at the given time.
+// opened makes ex an exchange for o, of a request that was read at the given time:
+// its open line is on its way, or written where nothing more of it is to come.
 func (c *client) opened(ex *exchange, o *origin, at time.Time, r *netlog.Request) {
 	ex.c, ex.origin = c, o
 	ex.uploaded, ex.done = make(chan struct{}), make(chan struct{})
@@ -96,7 +97,12 @@ func (c *client) opened(ex *exchange, o *origin, at time.Time, r *netlog.Request
 	if c.p.StandIn {
 		bare(r)
 	}
-	ex.begin()
+	if !ex.sending.whole {
+		ex.begin()
+		return
+	}
+	ex.p.count(ex.open.Kind, 1)
+	ex.know()
 }
 
 // asksToUpgrade tells a request for another protocol. HTTP/2 in the clear is none
@@ -165,6 +171,9 @@ func (ex *exchange) isUploaded() bool {
 func (ex *exchange) know() *netlog.Request {
 	if ex.p.StandIn {
 		ex.writeOpen()
+		return nil
+	}
+	if ex.knows() {
 		return nil
 	}
 	r := ex.entry.know(ex.sending.tap.body(), ex.p.published(ex.p.trailers(&ex.sending)))

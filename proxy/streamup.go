@@ -83,7 +83,7 @@ func (st *stream) sendHead(up *h2.Stream) error {
 	st.Pair(up)
 	up.Prioritize(st.Stream)
 	if st.bodiless {
-		ex.lastPiece()
+		ex.marks.sending = ex.p.now()
 	}
 	fields := st.forward()
 	up.SetWriteDeadline(time.Now().Add(ex.p.Timeouts.Answer))

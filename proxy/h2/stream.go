@@ -55,6 +55,9 @@ func newStream(c *Conn) *Stream {
 
 // ID is the stream's number; 0 while it has none.
 func (s *Stream) ID() uint32 {
+	if s.c.server { // it never had none
+		return s.id
+	}
 	s.c.mu.Lock()
 	defer s.c.mu.Unlock()
 	return s.id

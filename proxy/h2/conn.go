@@ -190,7 +190,7 @@ func (c *Conn) Serve() error {
 	<-written
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, timer := range []*time.Timer{c.idle, c.hearing} {
+	for _, timer := range []*time.Timer{c.idle, c.hearing, c.waits.timer} {
 		if timer != nil {
 			timer.Stop()
 		}

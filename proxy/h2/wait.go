@@ -69,9 +69,3 @@ func (c *Conn) wake() {
 		}
 	}
 }
-
-func (ws *waits) stop() {
-	if ws.timer != nil {
-		ws.timer.Stop()
-	}
-}

@@ -50,7 +50,7 @@ func (b *bench) hars(ctx context.Context) (parts []part, err error) {
 		all = append([]once{entries(nameLongHAR, b.entries), entries(nameTwiceHAR, 2*b.entries)}, all...)
 	}
 	for _, one := range all {
-		if p, err = b.convertOnce(ctx, one.name, log, one.about, one.write); err != nil {
+		if p, err = b.convertOnce(ctx, one.name, log, one.about, min(b.rounds, 3), one.write); err != nil {
 			return nil, err
 		}
 		p.entries = one.entries
@@ -60,12 +60,12 @@ func (b *bench) hars(ctx context.Context) (parts []part, err error) {
 }
 
 // convertOnce writes a log, turns it into a HAR some times and removes it.
-func (b *bench) convertOnce(ctx context.Context, name, log, about string, write func() error) (part, error) {
+func (b *bench) convertOnce(ctx context.Context, name, log, about string, rounds int, write func() error) (part, error) {
 	if err := write(); err != nil {
 		return part{}, err
 	}
 	defer os.Remove(log)
-	return b.convert(ctx, name, log, about, min(b.rounds, 3))
+	return b.convert(ctx, name, log, about, rounds)
 }
 
 // convert turns a log into a HAR by the command, in rounds.

@@ -5,6 +5,8 @@
 //	go run ./bench -only json,large -rounds 7
 //	go run ./bench -only json -parties ours -rounds 1 -profile /tmp/json
 //	go run ./bench -only json -before /tmp/agentenv-netlog
+//	go run ./bench -only connections,sizes -plots /tmp/plots -points 3
+//	make performance                             # all of it, and docs/performance.md
 //
 // Each party is a process of its own: agentenv-netlog as it is built, with its
 // log on; bench/floor, which ends TLS on both sides and copies bytes; goproxy
@@ -40,6 +42,9 @@ type options struct {
 	entries int
 	profile string
 	before  string
+	plots   string
+	points  int
+	page    string
 }
 
 func main() {
@@ -51,6 +56,9 @@ func main() {
 	flag.IntVar(&o.entries, "entries", 125_000, "convert a log of `N` entries, and one of twice as many (1000000 are some 4 GiB; 0: neither)")
 	flag.StringVar(&o.profile, "profile", "", "write profiles of our proxy to `PREFIX`-workload.cpu and .allocs; its figures are those of bench/ours then")
 	flag.StringVar(&o.before, "before", "", "measure another agentenv-netlog, the `PROGRAM` of an older commit, as the party \"before\"")
+	flag.StringVar(&o.plots, "plots", "", "measure how cost grows too, and draw it in this `FOLDER`")
+	flag.IntVar(&o.points, "points", 0, "measure the first `N` sizes of what grows; 0: all")
+	flag.StringVar(&o.page, "page", "", "put what is printed into this `FILE` of Markdown too")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -80,6 +88,16 @@ func run(ctx context.Context, o options) error {
 			return fmt.Errorf("there is no workload %q", name)
 		}
 	}
+	for _, g := range growths() {
+		if o.only != "" && o.plots == "" && selected(o.only, g.name) {
+			return fmt.Errorf("%q is drawn: -plots says where", g.name)
+		}
+	}
+	if o.page != "" { // what is wrong with it is better known before than after
+		if err := renew(o.page, "", ""); err != nil {
+			return err
+		}
+	}
 	dir, err := os.MkdirTemp("", "netlog-bench-")
 	if err != nil {
 		return err
@@ -93,22 +111,45 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	defer b.close()
-	var results results
+	r, err := b.results(ctx)
+	if err != nil {
+		return err
+	}
+	var table, growth strings.Builder
+	if len(r.rows)+len(r.parts) > 0 {
+		r.print(&table)
+	}
+	if o.plots != "" {
+		grown, err := b.grow(ctx, o.points)
+		if err != nil {
+			return err
+		}
+		if err := draw(o.plots, grown); err != nil {
+			return err
+		}
+		printGrowths(&growth, grown)
+	}
+	fmt.Print(table.String(), "\n", growth.String())
+	if o.page == "" {
+		return nil
+	}
+	return renew(o.page, table.String(), growth.String())
+}
+
+// results measures the workloads and parts that are selected.
+func (b *bench) results(ctx context.Context) (*results, error) {
+	var r results
 	for _, w := range workloads() {
-		if !selected(o.only, w.name) {
+		if !selected(b.only, w.name) {
 			continue
 		}
 		rows, err := b.measure(ctx, w)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		results.rows = append(results.rows, rows...)
+		r.rows = append(r.rows, rows...)
 	}
-	if err := b.parts(ctx, &results); err != nil {
-		return err
-	}
-	results.print(os.Stdout)
-	return nil
+	return &r, b.parts(ctx, &r)
 }
 
 // build makes every party's program in dir.

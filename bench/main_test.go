@@ -2,10 +2,14 @@ package main
 
 import (
 	"os"
+	"reflect"
+	"strings"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/agentenv/netlog/bench/internal/plot"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -40,8 +44,8 @@ func TestAProcessSaysWhereItListensAndWhatItTakes(t *testing.T) {
 	if rss, err := p.memory("VmHWM"); err != nil || rss < 100<<10 || rss > 1<<30 {
 		t.Errorf("VmHWM %d, %v", rss, err)
 	}
-	if _, _, err := p.cpu(); err != nil {
-		t.Error(err)
+	if user, system, err := p.cpu(); err != nil || user+system <= 0 {
+		t.Errorf("CPU %v and %v, %v", user, system, err)
 	}
 	if err := p.stop(); err == nil {
 		t.Error("a shell ended by SIGTERM ended well")
@@ -95,6 +99,54 @@ func TestOnlyOutsidersAreLookedFor(t *testing.T) {
 	for _, o := range outsiders() {
 		if found, _ := outside(o.name); found.name != o.name {
 			t.Errorf("%s is no outsider", o.name)
+		}
+	}
+}
+
+func TestABlockOfAPageIsReplaced(t *testing.T) {
+	const page = "# Title\n\n<!-- bench: table -->\n```\nold\n```\n\n<!-- bench: growth -->\n```\n```\nend\n"
+	got, err := replaceBlock(page, tableBlock, "\nnew\n  lines\n\n")
+	if err == nil {
+		got, err = replaceBlock(got, growthBlock, "grown")
+	}
+	const want = "# Title\n\n<!-- bench: table -->\n```\nnew\n  lines\n```\n\n<!-- bench: growth -->\n```\ngrown\n```\nend\n"
+	if err != nil || got != want {
+		t.Errorf("%q, %v", got, err)
+	}
+	if got, err = replaceBlock(page, tableBlock, ""); err != nil || got != page {
+		t.Errorf("without a text: %q, %v", got, err)
+	}
+	for _, page := range []string{"", "<!-- bench: table -->\n", "<!-- bench: table -->\n```\nold\n"} {
+		if got, err := replaceBlock(page, tableBlock, "new"); err == nil {
+			t.Errorf("%q became %q", page, got)
+		}
+	}
+}
+
+func TestAGrowthIsDrawnAtWhatWasReached(t *testing.T) {
+	ours := func(rate float64) row {
+		return row{party: "ours", sample: sample{user: 60, rate: rate, p50: 1, p99: 2, rss: mib}}
+	}
+	g := &growth{name: nameRates, of: "messages", write: count, sizes: []float64{200, 2000}, rates: true, at: func(float64) workload { return workload{} }}
+	g.points = []point{{size: 200, rows: []row{ours(100)}}, {size: 2000, rows: []row{ours(700)}}, {size: 20_000, rows: []row{{party: "ours", err: os.ErrDeadlineExceeded}}}}
+	want := []plot.Line{{Name: "ours", Colour: colours["ours"], Points: []plot.Point{{X: 200, Y: 60}, {X: 1400, Y: 60}}}}
+	if got := g.figure().Charts[0].Lines; !reflect.DeepEqual(got, want) {
+		t.Errorf("drawn as %v, want %v", got, want)
+	}
+	if err := g.faults(); err == nil || !strings.Contains(err.Error(), "20,000") {
+		t.Errorf("faults: %v", err)
+	}
+}
+
+func TestSizesAreReadable(t *testing.T) {
+	for n, want := range map[float64]string{1: "1", 999: "999", 1000: "1,000", 1_234_567: "1,234,567"} {
+		if got := count(n); got != want {
+			t.Errorf("%v is %q, want %q", n, got, want)
+		}
+	}
+	for n, want := range map[float64]string{1: "1 B", 16 << 10: "16 KiB", 1 << 30: "1 GiB"} {
+		if got := bytesOf(n); got != want {
+			t.Errorf("%v is %q, want %q", n, got, want)
 		}
 	}
 }

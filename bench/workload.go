@@ -71,6 +71,14 @@ func workloads() []workload {
 	}
 }
 
+// What grows.
+const (
+	nameConnections = "connections"
+	nameSizes       = "sizes"
+	nameRates       = "rates"
+	nameLogs        = "logs"
+)
+
 // The workloads that are no proxying.
 const (
 	nameLines   = "lines"
@@ -95,5 +103,5 @@ func workloadNames() []string {
 	for _, w := range workloads() {
 		names = append(names, w.name)
 	}
-	return append(names, nameLines, nameNetwork, nameStart, nameDNS, nameCapture, nameHAR)
+	return append(names, nameLines, nameNetwork, nameStart, nameDNS, nameCapture, nameHAR, nameConnections, nameSizes, nameRates, nameLogs)
 }

@@ -28,7 +28,7 @@ func (u *upstream) serve(ex *exchange, err error) bool {
 	ex.marks.first = ex.p.now()
 	ex.writeOpen() // whoever has the answer finds the request in the log
 	for range maxInformational {
-		err := wire.ReadAnswer(u.br, &u.answer, headLimit)
+		err := wire.ReadAnswer(u.br.Reader, &u.answer, headLimit)
 		if err != nil {
 			return u.badHead(ex, err)
 		}

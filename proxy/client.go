@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -21,11 +20,6 @@ import (
 	"github.com/agentenv/netlog/proxy/wire"
 )
 
-const (
-	browserBuffer = 16 << 10 // a TLS record
-	serverBuffer  = 32 << 10
-)
-
 // A client is one browser connection, read by one goroutine: run.
 type client struct {
 	p      *Proxy
@@ -34,11 +28,11 @@ type client struct {
 	ctx    context.Context // ends with the connection, or when its work is given up
 	cancel context.CancelCauseFunc
 
-	tcp  *peeked       // as it was accepted
-	conn net.Conn      // tcp, or the TLS session over it
-	br   *bufio.Reader // reads conn
-	tls  *netlog.TLS   // of the session
-	alpn string        // what is agreed with the browser: "h2", "http/1.1" or "" for nothing
+	tcp  *peeked     // as it was accepted
+	conn net.Conn    // tcp, or the TLS session over it
+	br   *reader     // reads conn
+	tls  *netlog.TLS // of the session
+	alpn string      // what is agreed with the browser: "h2", "http/1.1" or "" for nothing
 
 	direct      string      // the scheme of a connection as to the server itself; "": as to a proxy
 	origin      *origin     // of every request on it, inside a CONNECT
@@ -85,11 +79,13 @@ func (c *client) use(conn net.Conn) {
 	c.mu.Lock()
 	c.conn = conn // which hangUp reads
 	c.mu.Unlock()
+	if c.br != nil {
+		c.br.give()
+	}
 	if c.alpn == "h2" { // which has buffers of its own
-		c.br = nil
 		return
 	}
-	c.br = bufio.NewReaderSize(conn, browserBuffer)
+	c.br = c.p.newReader(conn, c.tcp)
 	c.writing = deadline{set: conn.SetWriteDeadline, after: c.p.Timeouts.TunnelIdle}
 }
 
@@ -98,6 +94,7 @@ func (c *client) run() {
 	defer c.upsRun.Wait()
 	defer c.tcp.Close()
 	defer c.cancel(nil)
+	defer func() { c.br.give() }()
 	defer c.recovered("serving a browser")
 	if c.direct == "https" {
 		c.directTLS()
@@ -126,7 +123,7 @@ func (p *Proxy) fault(doing string, fault any) {
 func (c *client) serve() {
 	for c.awaitRequest() {
 		c.conn.SetReadDeadline(time.Now().Add(c.p.Timeouts.ClientHead))
-		err := wire.ReadRequest(c.br, &c.req, headLimit)
+		err := wire.ReadRequest(c.br.Reader, &c.req, headLimit)
 		c.conn.SetReadDeadline(time.Time{})
 		if err != nil {
 			c.refuseHead(err)
@@ -146,7 +143,7 @@ func (c *client) awaitRequest() bool {
 		limit = c.p.Timeouts.ClientHead
 	}
 	c.conn.SetReadDeadline(time.Now().Add(limit))
-	if _, err := c.br.Peek(1); err != nil {
+	if err := c.br.await(); err != nil {
 		c.silent(err)
 		return false
 	}
@@ -383,5 +380,5 @@ func (c *client) linger() {
 		return
 	}
 	c.conn.SetReadDeadline(time.Now().Add(lingerTime))
-	io.CopyN(io.Discard, c.br, lingerBytes)
+	io.CopyN(io.Discard, c.conn, lingerBytes)
 }

@@ -52,7 +52,7 @@ func (c *client) connect(t wire.Target, at time.Time) {
 func (c *client) unread() {
 	rest, _ := c.br.Peek(c.br.Buffered())
 	c.tcp.ahead = append(append([]byte(nil), rest...), c.tcp.ahead...)
-	c.br.Reset(c.tcp)
+	c.br.give()
 }
 
 // denyTunnel ends a tunnel that does not come to be with our page.

@@ -20,6 +20,8 @@ type peeked struct {
 	ended bool // the other side's end has been read
 
 	broken error // what a look met: the kernel tells of a reset only once
+	dry    bool  // Read takes nothing from the connection and says errDry
+	awaiting
 }
 
 // Read gives the bytes that were looked at first.
@@ -33,6 +35,9 @@ func (c *peeked) Read(p []byte) (int, error) {
 	}
 	if c.broken != nil {
 		return 0, c.broken
+	}
+	if c.dry {
+		return 0, errDry
 	}
 	n, err := c.Conn.Read(p)
 	c.ended = c.ended || err == io.EOF

@@ -184,6 +184,7 @@ type Proxy struct {
 
 	bodies    store
 	buffers   h2.Buffers
+	readers   sync.Pool // of *bufio.Reader, what readers have while they do not wait
 	inflating sync.Pool // of *inflating, what compressed messages are read with
 
 	mu        sync.Mutex

@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"bufio"
 	"errors"
 	"io"
 	"net"
@@ -43,11 +42,11 @@ type writer interface {
 // A connPipe is a connection's.
 type connPipe struct {
 	net.Conn
-	br *bufio.Reader
+	br *reader
 }
 
 func (s connPipe) next() ([]byte, error) {
-	if _, err := s.br.Peek(1); err != nil {
+	if err := s.br.await(); err != nil {
 		return nil, err
 	}
 	return s.br.Peek(s.br.Buffered())

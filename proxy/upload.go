@@ -212,7 +212,7 @@ func (c *client) drain(ex *exchange) {
 func (c *client) awaitAnswer(ex *exchange, u *upstream, sent bool) bool {
 	var err error
 	if sent {
-		if _, err = c.br.Peek(1); err != nil && !mayClose(ex) {
+		if err = c.br.await(); err != nil && !mayClose(ex) {
 			c.cancel(errClientGone)
 		}
 	}
@@ -227,7 +227,7 @@ func (c *client) awaitAnswer(ex *exchange, u *upstream, sent bool) bool {
 		return true
 	}
 	// Reading on lets the browser have the answer before the end (RFC 9112 §9.6).
-	io.CopyN(io.Discard, c.br, lingerBytes)
+	io.CopyN(io.Discard, c.conn, lingerBytes)
 	return false
 }
 

@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"bufio"
 	"context"
 	"net/http"
 	"slices"
@@ -21,7 +20,7 @@ const maxUpstreams = 8
 type upstream struct {
 	link
 
-	br     *bufio.Reader
+	br     *reader
 	answer wire.Answer
 	reset  bool        // the server reset the connection
 	unbind func() bool // of the exchange's work; nil: it is the browser connection's
@@ -32,7 +31,7 @@ type upstream struct {
 }
 
 func newUpstream(l *link) *upstream {
-	return &upstream{link: *l, br: bufio.NewReaderSize(l.conn, serverBuffer)}
+	return &upstream{link: *l, br: l.c.p.newReader(l.conn, l.dialled.conn)}
 }
 
 // upstreamFor gives ex a connection, which takes it over: an idle one, or a new
@@ -122,7 +121,7 @@ func (u *upstream) replace(fresh *link) {
 	u.unwatch()
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.link, u.br = *fresh, bufio.NewReaderSize(fresh.conn, serverBuffer)
+	u.link, u.br = *fresh, u.c.p.newReader(fresh.conn, fresh.dialled.conn)
 	if u.unbind != nil {
 		u.unbind()
 		u.bind(u.ex)
@@ -151,10 +150,11 @@ func (ex *exchange) mayRepeat() bool {
 // run reads the connection until it ends.
 func (u *upstream) run() {
 	defer u.c.upsRun.Done()
+	defer func() { u.br.give() }()
 	defer u.close()
 	defer u.lost()
 	for {
-		_, err := u.br.Peek(1)
+		err := u.br.await()
 		ex := u.current()
 		if ex == nil {
 			u.c.idleEnded(u, err)

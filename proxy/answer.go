@@ -90,10 +90,11 @@ func (u *upstream) again(ex *exchange) bool {
 	}
 	u.replace(fresh)
 	ex.server, ex.dialled = u.server(), u.dialled
-	ex.marks.ready = ex.p.now()
-	ex.lastSent.Store(time.Now().UnixNano())
-	u.conn.SetReadDeadline(time.Now().Add(ex.p.Timeouts.Answer))
-	u.conn.SetWriteDeadline(time.Now().Add(ex.p.Timeouts.Answer))
+	now := ex.p.now()
+	ex.marks.ready = now
+	ex.lastSent.Store(now.UnixNano())
+	u.waiting.renew(now)
+	u.writing.renew(now)
 	n, err := u.conn.Write(head)
 	ex.up.Add(int64(n))
 	if err != nil {
@@ -217,7 +218,7 @@ func (ex *exchange) announce(contentType string, here bool) {
 
 // relay passes on the body, each piece as it comes, behind its head.
 func (u *upstream) relay(ex *exchange) *failure {
-	limit := deadline{set: u.conn.SetReadDeadline, after: ex.p.Timeouts.TunnelIdle}
+	limit := deadline{set: u.waiting.replace, after: ex.p.Timeouts.TunnelIdle}
 	for !ex.receiving.whole {
 		if u.br.Buffered() == 0 {
 			if err := ex.from.flush(ex); err != nil {

@@ -122,10 +122,7 @@ func (p *Proxy) fault(doing string, fault any) {
 // serve takes one request after the other until the connection has to be closed.
 func (c *client) serve() {
 	for c.awaitRequest() {
-		c.conn.SetReadDeadline(time.Now().Add(c.p.Timeouts.ClientHead))
-		err := wire.ReadRequest(c.br.Reader, &c.req, headLimit)
-		c.conn.SetReadDeadline(time.Time{})
-		if err != nil {
+		if err := c.readHead(); err != nil {
 			c.refuseHead(err)
 			return
 		}
@@ -136,8 +133,21 @@ func (c *client) serve() {
 	}
 }
 
+// readHead reads a request's head into c.req. Most have come whole with their first
+// byte: they need no time limit.
+func (c *client) readHead() error {
+	if !wire.HeadIsHere(c.br.Reader) {
+		c.conn.SetReadDeadline(time.Now().Add(c.p.Timeouts.ClientHead))
+		defer c.conn.SetReadDeadline(time.Time{})
+	}
+	return wire.ReadRequest(c.br.Reader, &c.req, headLimit)
+}
+
 // awaitRequest waits for a request's first byte.
 func (c *client) awaitRequest() bool {
+	if c.br.has() {
+		return c.work()
+	}
 	limit := c.p.Timeouts.Idle // browsers hold connections that they may come to use
 	if c.origin == nil && !c.served {
 		limit = c.p.Timeouts.ClientHead

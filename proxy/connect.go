@@ -97,6 +97,7 @@ func (c *client) dialWatched(m *marks, target Target) (*dialled, *failure) {
 
 // watch ends the connection's work when the browser goes away before it is read again.
 func (c *client) watch() *lookout {
+	c.tcp.SetReadDeadline(time.Time{}) // the wait for the request may have left one
 	return lookOut(c.tcp, func(err error) {
 		if err != nil {
 			c.cancel(errClientGone)

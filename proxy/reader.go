@@ -43,6 +43,9 @@ func (r *reader) give() {
 	r.Reader = nil
 }
 
+// has tells whether something is in the buffer.
+func (r *reader) has() bool { return r.Reader != nil && r.Buffered() > 0 }
+
 // await waits for the next byte, as Peek(1) does.
 func (r *reader) await() error {
 	if r.Reader == nil {

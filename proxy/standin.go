@@ -56,7 +56,7 @@ func (u *upstream) move(ex *exchange) *failure {
 	dst, src := u.c.tcp.Conn, u.dialled.conn.Conn
 	life := newLive(u.c.p.Timeouts.TunnelIdle)
 	for !ex.receiving.whole {
-		if !life.await(src.SetReadDeadline) {
+		if !life.await(u.waiting.replace) {
 			return failed(netlog.PhaseReceive, netlog.CodeTimeout, timeoutReason(netlog.PhaseReceive))
 		}
 		n, err := u.moveOnce(ex, dst, src)

@@ -77,13 +77,12 @@ func (ex *exchange) forwardHead(o wire.ForwardOptions) ([]byte, error) {
 // send sends the head and then the body, each piece as the browser sends it. Its
 // error is what kept the rest of the request from going up.
 func (c *client) send(ex *exchange, u *upstream, head []byte) error {
-	limit := deadline{set: u.conn.SetWriteDeadline, after: c.p.Timeouts.Answer}
 	var broken error
 	write := func(b []byte) {
 		if broken == nil && len(b) > 0 {
 			now := time.Now()
 			ex.lastSent.Store(now.UnixNano())
-			limit.renew(now)
+			u.writing.renew(now)
 			n, err := u.conn.Write(b)
 			ex.up.Add(int64(n))
 			if err != nil {
@@ -261,3 +260,12 @@ func (d *deadline) renew(now time.Time) {
 		d.set(now.Add(d.after))
 	}
 }
+
+// replace sets another limit in its place.
+func (d *deadline) replace(at time.Time) error {
+	d.at = time.Time{}
+	return d.set(at)
+}
+
+// clear takes it away.
+func (d *deadline) clear() { d.replace(time.Time{}) }

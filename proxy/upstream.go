@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/agentenv/netlog/proxy/wire"
 )
@@ -25,13 +24,25 @@ type upstream struct {
 	reset  bool        // the server reset the connection
 	unbind func() bool // of the exchange's work; nil: it is the browser connection's
 
+	waiting deadline // for an answer's first byte
+	writing deadline // for the server to take what it is sent
+
 	mu   sync.Mutex
 	ex   *exchange // that it is busy with; nil: idle
 	dead bool
 }
 
 func newUpstream(l *link) *upstream {
-	return &upstream{link: *l, br: l.c.p.newReader(l.conn, l.dialled.conn)}
+	u := &upstream{}
+	u.use(l)
+	return u
+}
+
+// use makes u the connection that l is.
+func (u *upstream) use(l *link) {
+	u.link, u.br = *l, l.c.p.newReader(l.conn, l.dialled.conn)
+	u.waiting = deadline{set: l.conn.SetReadDeadline, after: l.c.p.Timeouts.Answer}
+	u.writing = deadline{set: l.conn.SetWriteDeadline, after: l.c.p.Timeouts.Answer}
 }
 
 // upstreamFor gives ex a connection, which takes it over: an idle one, or a new
@@ -108,11 +119,12 @@ func (u *upstream) begin(ex *exchange, head []byte) bool {
 	if u.used && ex.mayRepeat() {
 		ex.head = head
 	}
-	ex.marks.ready = u.c.p.now()
-	ex.lastSent.Store(time.Now().UnixNano())
+	now := u.c.p.now()
+	ex.marks.ready = now
+	ex.lastSent.Store(now.UnixNano())
 	u.ex = ex
 	u.bind(ex)
-	u.conn.SetReadDeadline(time.Now().Add(u.c.p.Timeouts.Answer))
+	u.waiting.renew(now)
 	return true
 }
 
@@ -121,7 +133,7 @@ func (u *upstream) replace(fresh *link) {
 	u.unwatch()
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.link, u.br = *fresh, u.c.p.newReader(fresh.conn, fresh.dialled.conn)
+	u.use(fresh)
 	if u.unbind != nil {
 		u.unbind()
 		u.bind(u.ex)
@@ -156,6 +168,10 @@ func (u *upstream) run() {
 	for {
 		err := u.br.await()
 		ex := u.current()
+		if ex == nil && isTimeout(err) {
+			u.rest()
+			continue
+		}
 		if ex == nil {
 			u.c.idleEnded(u, err)
 			return
@@ -187,6 +203,15 @@ func (u *upstream) current() *exchange {
 	return u.ex
 }
 
+// rest takes the time limit of the last exchange away, unless there is a new one.
+func (u *upstream) rest() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.ex == nil {
+		u.waiting.clear()
+	}
+}
+
 // free makes the connection idle again, or dead when it can't be. It says which.
 func (u *upstream) free(alive bool) bool {
 	u.mu.Lock()
@@ -196,9 +221,7 @@ func (u *upstream) free(alive bool) bool {
 		u.unbind = nil
 	}
 	u.ex, u.used = nil, true
-	if u.dead = !alive; alive {
-		u.conn.SetReadDeadline(time.Time{})
-	}
+	u.dead = !alive
 	return alive
 }
 

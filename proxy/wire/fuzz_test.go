@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/iotest"
 )
 
 // FuzzRequest: what is accepted, net/http reads the same way; the cut of the
@@ -23,6 +24,7 @@ func FuzzRequest(f *testing.F) {
 		"\r\nGET http://u@A.example:80/b?c HTTP/1.0\r\nA: b\r\n\r\nrest",
 		"POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\ncontent-length: 5\r\n\r\nhello",
 		"POST /x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip, chunked\r\nTrailer: A\r\n\r\n0\r\n\r\n",
+		"GET http://a.example#b HTTP/1.1\r\nHost: a.example\r\n\r\n",
 		"CONNECT a.example:443 HTTP/1.1\r\nHost: a.example:443\r\n\r\n",
 		"OPTIONS * HTTP/1.1\r\nHost: [::1]:8080\r\nX-\xc3: \xff\t\r\n\r\n",
 		"GET / HTTP/1.1\r\nHost : a\r\nA: b\r\n c\r\n\r\n",
@@ -49,8 +51,14 @@ func FuzzRequest(f *testing.F) {
 				t.Fatalf("%s: the lines are not the head", cut)
 			}
 		}
-		br := bufio.NewReader(bytes.NewReader(stream))
-		if ReadRequest(br, &r, testLimit) != nil {
+		readsOn := errors.New("it reads on")
+		br := bufio.NewReader(io.MultiReader(bytes.NewReader(stream), iotest.ErrReader(readsOn)))
+		br.Peek(1)
+		here := HeadIsHere(br)
+		if err := ReadRequest(br, &r, testLimit); err != nil {
+			if here && errors.Is(err, readsOn) {
+				t.Fatal("the head was said to be here")
+			}
 			return
 		}
 		sameFields(t, r.Fields, r.Raw[len(r.Line):])
@@ -112,7 +120,7 @@ func acceptedByUsAlone(r *Request, target Target) bool {
 	case OriginForm:
 		return bytes.IndexByte(r.Target, '%') >= 0
 	case AbsoluteForm:
-		return bytes.IndexByte(r.Target, '%') >= 0 || target.Userinfo || bytes.IndexByte(r.Target, '[') >= 0
+		return bytes.ContainsAny(r.Target, "%[#") || target.Userinfo
 	case AuthorityForm:
 		return bytes.IndexByte(r.Target, '[') >= 0
 	}

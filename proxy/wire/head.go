@@ -120,7 +120,10 @@ func unfold(value []byte) []byte {
 	return joined
 }
 
-var crlf = []byte("\r\n")
+var (
+	crlf      = []byte("\r\n")
+	blankLine = []byte("\r\n\r\n")
+)
 
 // reuse empties a head's buffers, and gives up those that one long head has blown up.
 func reuse(raw []byte, fields FieldList) ([]byte, FieldList) {

@@ -54,6 +54,13 @@ func ReadRequest(br *bufio.Reader, r *Request, limit int) error {
 	return r.check()
 }
 
+// HeadIsHere tells whether a request's whole head is in br's buffer: ReadRequest will
+// not read then. It may be false for one that is.
+func HeadIsHere(br *bufio.Reader) bool {
+	p, _ := br.Peek(br.Buffered())
+	return len(p) > 0 && p[0] != '\r' && bytes.Contains(p, blankLine)
+}
+
 // skipEmptyLines takes empty lines, and refuses what can't begin a request line
 // before more has come: a TLS record may never have an LF.
 func skipEmptyLines(br *bufio.Reader) error {

@@ -54,6 +54,7 @@ type client struct {
 	upsMu sync.Mutex
 	ups   []*upstream // its connections to servers, the last used last
 
+	up      []byte   // a head on its way to a server
 	out     []byte   // a head on its way to the browser
 	writing deadline // for the browser to take what it is sent
 

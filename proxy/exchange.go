@@ -24,12 +24,13 @@ type exchange struct {
 	target    wire.Target   // of req; zero when it could not be read
 	origin    *origin
 	method    string
-	oldHTTP   bool // an HTTP/1.0 request: no 1xx, no chunks
-	http2     bool // asked over HTTP/2: no chunks either
-	last      bool // the browser means to send no other request on its connection
-	upgrade   bool // the request asks for another protocol
-	expects   bool // it expects a 100
-	malformed bool // its head could not be read whole: nor can its body
+	oldHTTP   bool  // an HTTP/1.0 request: no 1xx, no chunks
+	http2     bool  // asked over HTTP/2: no chunks either
+	last      bool  // the browser means to send no other request on its connection
+	upgrade   bool  // the request asks for another protocol
+	expects   bool  // it expects a 100
+	misframed error // how long its body is can't be told
+	malformed bool  // its head could not be read whole: nor can its body
 	marks     marks
 
 	// The request's side, of the goroutine that reads the browser until uploaded.
@@ -61,8 +62,8 @@ type exchange struct {
 	closeDone     sync.Once
 }
 
-// newExchange is the exchange of the head in c.req, read at the given time. Its
-// open line is on its way.
+// newExchange is the exchange of the head in c.req, read at the given time. Its open
+// line is on its way.
 func (c *client) newExchange(o *origin, at time.Time) *exchange {
 	r := &c.req
 	ex := &exchange{
@@ -76,6 +77,10 @@ func (c *client) newExchange(o *origin, at time.Time) *exchange {
 	}
 	if ex.upgrade {
 		ex.switched = make(chan struct{})
+	}
+	var framing wire.Framing
+	if framing, ex.misframed = r.Framing(); ex.misframed == nil {
+		ex.sending.frame(framing, c.p.requestTap(), false)
 	}
 	url, target := urlOf(o, c.target, string(r.Target))
 	c.opened(ex, o, at, c.p.request(r, url, target))

@@ -19,7 +19,8 @@ type tap struct {
 	sniff     bool  // keep only when the first bytes look like text
 	length    int64 // of the whole body as its framing has it; 0: not known
 	size      int64
-	hash      hash.Hash // nil until the first byte
+	hash      hash.Hash // nil: none of it has come, or all of it at once
+	sum       string    // of a body that came at once
 	kept      kept
 	truncated bool
 
@@ -43,7 +44,12 @@ func (t *tap) pass(p []byte, now time.Time) {
 	if t.timed {
 		t.chunks = append(t.chunks, netlog.Chunk{Offset: t.size, Micros: micros(t.since, now)})
 	}
-	if !t.noHash {
+	switch {
+	case t.noHash:
+	case t.size == 0 && int64(len(p)) == t.length: // as most do: it needs no state
+		sum := sha256.Sum256(p)
+		t.sum = hexOf(sum[:])
+	default:
 		if t.hash == nil {
 			t.hash = sha256.New()
 		}
@@ -82,12 +88,18 @@ func (t *tap) body() *netlog.Body {
 	if t.sniff {
 		t.decide()
 	}
-	b := &netlog.Body{Size: t.size, Truncated: t.truncated, Chunks: t.chunks}
+	b := &netlog.Body{Size: t.size, SHA256: t.sum, Truncated: t.truncated, Chunks: t.chunks}
 	if t.hash != nil {
-		b.SHA256 = hex.EncodeToString(t.hash.Sum(nil))
+		b.SHA256 = hexOf(t.hash.Sum(nil))
 	}
 	b.Kept = t.kept.logged()
 	return b
+}
+
+func hexOf(sum []byte) string {
+	var text [2 * sha256.Size]byte
+	hex.Encode(text[:], sum)
+	return string(text[:])
 }
 
 // requestTap is the tap for a request's body.

@@ -12,11 +12,9 @@ import (
 // exchange relays one request and its answer. It says whether the connection can
 // take another request.
 func (c *client) exchange(ex *exchange, forward wire.ForwardOptions) bool {
-	framing, err := c.req.Framing()
-	if err != nil {
-		return c.turnDown(ex, refusal(netlog.RefusedBadRequest, http.StatusBadRequest, err.Error()))
+	if ex.misframed != nil {
+		return c.turnDown(ex, refusal(netlog.RefusedBadRequest, http.StatusBadRequest, ex.misframed.Error()))
 	}
-	ex.sending.frame(framing, c.p.requestTap(), false)
 	come, _ := c.br.Peek(c.br.Buffered())
 	if err := ex.sending.check(come); err != nil {
 		return c.turnDown(ex, refusal(netlog.RefusedBadRequest, http.StatusBadRequest, err.Error()))
@@ -67,9 +65,16 @@ func (ex *exchange) forwardHead(o wire.ForwardOptions) ([]byte, error) {
 	if parent != nil {
 		o.Target = ex.origin.absolute(o.Target)
 	}
-	head := r.AppendForward(make([]byte, 0, len(r.Raw)+128), o)
+	var room []byte
+	if !ex.http2 { // else others on the connection make theirs
+		room = ex.c.up[:0]
+	}
+	head := r.AppendForward(room, o)
 	if parent != nil {
 		head = append(head[:len(head)-len("\r\n")], ex.c.markFor(ex)+parent.authorization()+"\r\n"...)
+	}
+	if !ex.http2 && cap(head) <= keepOut {
+		ex.c.up = head
 	}
 	return head, nil
 }
@@ -186,11 +191,9 @@ func (c *client) cutShort(ex *exchange, u *upstream, err, broken error) error {
 
 // drain reads, for the log, the body of a request that goes nowhere.
 func (c *client) drain(ex *exchange) {
-	framing, err := c.req.Framing()
-	if err != nil || ex.malformed || c.target.Path == nil {
+	if ex.misframed != nil || ex.malformed || c.target.Path == nil {
 		return
 	}
-	ex.sending.frame(framing, c.p.requestTap(), false)
 	c.conn.SetReadDeadline(time.Now().Add(ex.drainTime()))
 	for !ex.sending.whole && ex.sending.tap.size < c.p.Keep.RequestBody {
 		if _, err := c.br.Peek(1); err != nil {

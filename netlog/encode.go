@@ -1,7 +1,6 @@
 package netlog
 
 import (
-	"encoding/base64"
 	"strconv"
 	"time"
 )
@@ -151,7 +150,7 @@ func (e *encoder) time(name string, t time.Time, layout string) {
 func (e *encoder) base64(name string, p []byte) {
 	e.key(name)
 	e.b = append(e.b, '"')
-	e.b = base64.StdEncoding.AppendEncode(e.b, p)
+	e.b = appendBase64(e.b, p)
 	e.b = append(e.b, '"')
 }
 

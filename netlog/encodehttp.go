@@ -44,7 +44,7 @@ func (e *encoder) target(s string) {
 // UTF-8.
 func (e *encoder) exact(s string) {
 	e.b = append(e.b, ',', '"')
-	e.b = base64.StdEncoding.AppendEncode(e.b, []byte(s))
+	e.b = appendBase64(e.b, []byte(s))
 	e.b = append(e.b, '"')
 }
 

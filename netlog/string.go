@@ -1,6 +1,9 @@
 package netlog
 
-import "unicode/utf8"
+import (
+	"math/bits"
+	"unicode/utf8"
+)
 
 // appendString appends s as a JSON string (RFC 8259 §7). A byte that is not part
 // of valid UTF-8 becomes U+FFFD; exact says that there was none.
@@ -9,12 +12,8 @@ func appendString(b []byte, s string) (_ []byte, exact bool) {
 	b = append(b, '"')
 	exact = true
 	from := 0 // what of s is not yet appended
-	for i := 0; i < len(s); {
+	for i := plainLen(s); i < len(s); i += plainLen(s[i:]) {
 		c := s[i]
-		if plain[c] {
-			i++
-			continue
-		}
 		if c >= utf8.RuneSelf {
 			if _, n := utf8.DecodeRuneInString(s[i:]); n > 1 {
 				i += n
@@ -44,7 +43,30 @@ func appendString(b []byte, s string) (_ []byte, exact bool) {
 	return append(b, '"'), exact
 }
 
-// plain are the bytes that stand for themselves in a JSON string.
+// plainLen is how many of s's first bytes stand for themselves in a JSON string
+// and are ASCII. It looks at eight of them at once.
+func plainLen[S string | []byte](s S) int {
+	const (
+		ones = 0x0101010101010101
+		tops = 0x80 * ones
+	)
+	i := 0
+	for ; i+8 <= len(s); i += 8 {
+		w := uint64(s[i]) | uint64(s[i+1])<<8 | uint64(s[i+2])<<16 | uint64(s[i+3])<<24 |
+			uint64(s[i+4])<<32 | uint64(s[i+5])<<40 | uint64(s[i+6])<<48 | uint64(s[i+7])<<56
+		// The top bit is set in the first byte that is not plain, and in none before
+		// it: only such a byte borrows from the next.
+		if odd := (w | (w - ' '*ones) | ((w ^ '"'*ones) - ones) | ((w ^ '\\'*ones) - ones)) & tops; odd != 0 {
+			return i + bits.TrailingZeros64(odd)/8
+		}
+	}
+	for i < len(s) && plain[s[i]] {
+		i++
+	}
+	return i
+}
+
+// plain are the bytes that plainLen counts.
 var plain = func() (p [256]bool) {
 	for c := ' '; c < utf8.RuneSelf; c++ {
 		p[c] = c != '"' && c != '\\'

@@ -76,7 +76,7 @@ func (n *notes) at() string {
 // was kept of bodies only the sum.
 func parseStrict(b []byte) (*Line, *notes, error) {
 	n := new(notes)
-	l, err := parseLine(parser{b: b, notes: n})
+	l, err := parseLine(&parser{b: b, notes: n})
 	return l, n, err
 }
 

@@ -9,9 +9,9 @@ import (
 // ParseLine reads one line, with or without its newline. What it returns shares
 // nothing with b; kept bodies are Bytes. A field or an event that it does not
 // know is passed over; an error means that the line is not one of a log.
-func ParseLine(b []byte) (*Line, error) { return parseLine(parser{b: b}) }
+func ParseLine(b []byte) (*Line, error) { return parseLine(&parser{b: b}) }
 
-func parseLine(p parser) (*Line, error) {
+func parseLine(p *parser) (*Line, error) {
 	b := p.b
 	l := new(Line)
 	head, rest, ok := parseHead(b)
@@ -175,7 +175,7 @@ func (p *parser) ended(e *End) func([]byte) {
 		case "refused":
 			e.Refused = p.refused()
 		case "changed":
-			e.Changed = p.strings()
+			e.Changed = p.stringList()
 		case "unparsed":
 			e.Unparsed = p.bool()
 		default:

@@ -118,6 +118,9 @@ func (p *parser) headers() (list []Header) {
 		if i < 2 {
 			p.fail("a field line without a value")
 		}
+		if list == nil {
+			list = make([]Header, 0, 16) // as many as most have
+		}
 		list = append(list, h)
 	})
 	return list
@@ -223,7 +226,7 @@ func (p *parser) tls() *TLS {
 		case "issuer":
 			t.Issuer = p.string()
 		case "sans":
-			t.SANs = p.strings()
+			t.SANs = p.stringList()
 		case "not_before":
 			t.NotBefore = p.date()
 		case "not_after":
@@ -254,9 +257,9 @@ func (p *parser) tunnel() *Tunnel {
 		case "sni":
 			t.SNI = p.string()
 		case "alpn":
-			t.ALPN = p.strings()
+			t.ALPN = p.stringList()
 		case "tls_versions":
-			t.TLSVersions = p.strings()
+			t.TLSVersions = p.stringList()
 		case "tls_version":
 			t.TLSVersion = p.string()
 		case "reason":

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"strconv"
+	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -17,6 +18,9 @@ type parser struct {
 	depth int
 	err   error
 	notes *notes // nil: the line is only read
+
+	strings strings.Builder // what short strings are cut from
+	spare   []byte          // what strings are unescaped in
 }
 
 // maxDepth bounds the nesting of values that are skipped.
@@ -35,7 +39,11 @@ func (p *parser) fail(what string) {
 // peek returns the next byte that is no white space, 0 at the end.
 func (p *parser) peek() byte {
 	for p.i < len(p.b) {
-		switch c := p.b[p.i]; c {
+		c := p.b[p.i]
+		if c > ' ' {
+			return c
+		}
+		switch c {
 		case ' ', '\t', '\r', '\n':
 			p.i++
 		default:
@@ -139,7 +147,7 @@ func (p *parser) raw() (s []byte, escaped bool) {
 		return nil, false
 	}
 	from := p.i
-	for i := from; i < len(p.b); {
+	for i := from + plainLen(p.b[from:]); i < len(p.b); i += plainLen(p.b[i:]) {
 		c := p.b[i]
 		switch {
 		case c == '"':
@@ -158,8 +166,6 @@ func (p *parser) raw() (s []byte, escaped bool) {
 			p.i = i
 			p.fail("control character in a string")
 			return nil, false
-		case c < utf8.RuneSelf:
-			i++
 		default:
 			_, n := utf8.DecodeRune(p.b[i:])
 			if n == 1 {
@@ -210,9 +216,8 @@ func hex4(b []byte) (r rune, ok bool) {
 	return r, true
 }
 
-// unescape decodes what raw returned.
-func unescape(s []byte) string {
-	out := make([]byte, 0, len(s))
+// appendUnescaped appends what raw returned, decoded.
+func appendUnescaped(out, s []byte) []byte {
 	for i := 0; i < len(s); {
 		if s[i] != '\\' {
 			out = append(out, s[i])
@@ -245,26 +250,50 @@ func unescape(s []byte) string {
 		}
 		i += 2
 	}
-	return string(out)
+	return out
 }
 
 func (p *parser) string() string {
 	s, escaped := p.raw()
 	if escaped {
-		return unescape(s)
+		p.spare = appendUnescaped(p.spare[:0], s)
+		s = p.spare
 	}
-	return string(s)
+	return p.keep(s)
+}
+
+const (
+	// keepRoom is how many bytes of short strings are made at once.
+	keepRoom = 1 << 10
+	// shortString is up to how many bytes a string is short. One that outlives its
+	// line holds no more than keepRoom.
+	shortString = keepRoom / 4
+)
+
+// keep returns s as a string. A line has dozens of them: the short ones are cut
+// from a few long ones.
+func (p *parser) keep(s []byte) string {
+	if len(s) == 0 || len(s) > shortString {
+		return string(s)
+	}
+	if p.strings.Cap()-p.strings.Len() < len(s) {
+		p.strings.Reset() // what was cut from it stays
+		p.strings.Grow(max(len(s), min(keepRoom, len(p.b)-p.i)))
+	}
+	at := p.strings.Len()
+	p.strings.Write(s)
+	return p.strings.String()[at:]
 }
 
 func (p *parser) name() []byte {
 	s, escaped := p.raw()
 	if escaped {
-		return []byte(unescape(s))
+		return appendUnescaped(nil, s)
 	}
 	return s
 }
 
-func (p *parser) strings() (list []string) {
+func (p *parser) stringList() (list []string) {
 	p.array(func() { list = append(list, p.string()) })
 	return list
 }

@@ -36,11 +36,32 @@ func WriteFile(log *netlog.Log, path string, o Options) (Stats, error) {
 }
 
 func convertInto(f *os.File, log *netlog.Log, o Options) (Stats, error) {
-	stats, err := Convert(log, f, o)
+	stats, err := Convert(log, &steadyWriter{file: f}, o)
 	if err == nil {
 		err = f.Sync()
 	}
 	return stats, errors.Join(err, f.Close())
+}
+
+// steadyBytes is after how many bytes a steadyWriter has them written back.
+const steadyBytes = 1 << 20
+
+// A steadyWriter has the system begin to write back what was written, so that in
+// the end Sync finds little left to wait for, and nobody else's does either.
+type steadyWriter struct {
+	file    *os.File
+	written int64
+	begun   int64 // up to here
+}
+
+func (w *steadyWriter) Write(p []byte) (int, error) {
+	n, err := w.file.Write(p)
+	w.written += int64(n)
+	if w.written-w.begun >= steadyBytes {
+		writeBack(w.file, w.begun, w.written-w.begun)
+		w.begun = w.written
+	}
+	return n, err
 }
 
 // bare takes the temporary file's name off an error: the user knows only the

@@ -96,6 +96,7 @@ func startMakers(c *converter) *makers {
 		m.workers.Go(func() {
 			defer one.close()
 			for j := range m.work {
+				one.reader.readAhead(j.first, len(j.made))
 				for i := range j.made {
 					j.made[i] = one.make(j.first + i)
 				}

@@ -45,6 +45,49 @@ type recordReader struct {
 	noMessages bool
 	unreadable int64 // lines that read could not use
 	buf        []byte
+	ahead      stretch
+}
+
+// A stretch is a piece of a log's file.
+type stretch struct {
+	pos   netlog.Pos
+	bytes []byte
+}
+
+// longestStretch bounds what is read ahead of the lines in it.
+const longestStretch = 256 << 10
+
+// readAhead reads what it can of the lines of n items from the first on at once.
+// Such a stretch holds lines of others, too, but for no more than half.
+func (r *recordReader) readAhead(first, n int) {
+	r.ahead.pos.Length = 0
+	begin := r.index.items.at(first).open
+	length, used := int64(0), int64(0)
+	for i := range n {
+		it := r.index.items.at(first + i)
+		for _, pos := range [...]netlog.Pos{it.open, it.end} {
+			end := pos.Offset - begin.Offset + int64(pos.Length)
+			if pos.File == begin.File && pos.Offset >= begin.Offset && end <= longestStretch {
+				length, used = max(length, end), used+int64(pos.Length)
+			}
+		}
+	}
+	if length > 2*used {
+		return
+	}
+	begin.Length = int32(length)
+	if b, err := r.log.ReadLine(begin, r.ahead.bytes); err == nil { // else each line has it again
+		r.ahead = stretch{begin, b}
+	}
+}
+
+// line gives the line at pos when the stretch has it.
+func (s *stretch) line(pos netlog.Pos) ([]byte, bool) {
+	at := pos.Offset - s.pos.Offset
+	if pos.File != s.pos.File || at < 0 || at+int64(pos.Length) > int64(s.pos.Length) {
+		return nil, false
+	}
+	return s.bytes[at : at+int64(pos.Length)], true
 }
 
 // read reads an item's lines; nil when its open line can't be used.
@@ -105,13 +148,17 @@ func (r *recordReader) use(pos netlog.Pos) (*netlog.Line, error) {
 
 // line reads the line at pos; nil when it can't be used.
 func (r *recordReader) line(pos netlog.Pos) (*netlog.Line, error) {
-	b, err := r.log.ReadLine(pos, r.buf)
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return nil, nil // the file was cut since the first pass
-	} else if err != nil {
-		return nil, err
+	b, ok := r.ahead.line(pos)
+	if !ok {
+		var err error
+		b, err = r.log.ReadLine(pos, r.buf)
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			return nil, nil // the file was cut since the first pass
+		} else if err != nil {
+			return nil, err
+		}
+		r.buf = b
 	}
-	r.buf = b
 	line, err := netlog.ParseLine(b)
 	if err != nil {
 		return nil, nil

@@ -28,7 +28,7 @@ const ownFolders = "etc usr/local root home"
 
 // onAComputer has the test's own process be started anew on a computer of its own,
 // with a network that has a loopback interface only and copies of the system's
-// files. It is false outside, where the test is over then, and true inside.
+// files, but for what sites have left there. It is false outside, where the test is over then, and true inside.
 func onAComputer(t *testing.T) bool {
 	t.Helper()
 	if os.Getenv(insideVariable) != "" {
@@ -48,6 +48,7 @@ for d in ` + ownFolders + `; do
 	mkdir -p "$1/up/$d" "$1/work/$d"
 	mount -t overlay -o "lowerdir=/$d,upperdir=$1/up/$d,workdir=$1/work/$d" overlay "/$d"
 done
+rm -rf /etc/agentenv
 ip link set lo up
 shift
 exec "$@"`

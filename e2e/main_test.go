@@ -57,6 +57,10 @@ func binary(t *testing.T) string {
 	return path
 }
 
+// tourVariable names the folder that make tour leaves the files in. It is for people
+// who have not installed all of e2e/setup.
+const tourVariable = "NETLOG_TOUR"
+
 // need skips the test when a program is missing; under NETLOG_E2E=all that is
 // a failure. It returns the program's path.
 func need(t *testing.T, program string) string {

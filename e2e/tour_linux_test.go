@@ -16,9 +16,6 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// tourVariable names the folder that make tour leaves the files in.
-const tourVariable = "NETLOG_TOUR"
-
 const (
 	tourSite    = "10.99.0.1"
 	tourGateway = "10.88.0.1"

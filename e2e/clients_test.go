@@ -27,7 +27,7 @@ type client struct {
 }
 
 func clients() []client {
-	return slices.Concat(fetchers(), gits(), pythons(), nodes(), javas(), installers(), chromiums(), firefoxes())
+	return slices.Concat(fetchers(), gits(), pythons(), nodes(), javas(), installers(), chromiums(), seleniums(), firefoxes())
 }
 
 // Each client succeeds through interception and through the stand-in, and the

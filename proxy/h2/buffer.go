@@ -1,10 +1,15 @@
 package h2
 
-import "sync"
+import (
+	"slices"
+	"sync"
+)
 
-// chunkSize is that of the pieces that bodies are held in: a TLS record's and a
-// frame's.
-const chunkSize = 16 << 10
+// A chunk is what a piece of a body is read into, and held in.
+type chunk [chunkSize]byte
+
+// chunkSize is that of the largest frame, and of a TLS record.
+const chunkSize = frameSize
 
 // keptOut is the largest write buffer that is used again.
 const keptOut = 2 * outRoom
@@ -14,12 +19,14 @@ type Buffers struct {
 	chunks, outs sync.Pool
 }
 
-func (b *Buffers) chunk() *[chunkSize]byte {
-	if c, ok := b.chunks.Get().(*[chunkSize]byte); ok {
+func (b *Buffers) chunk() *chunk {
+	if c, ok := b.chunks.Get().(*chunk); ok {
 		return c
 	}
-	return new([chunkSize]byte)
+	return new(chunk)
 }
+
+func (b *Buffers) put(c *chunk) { b.chunks.Put(c) }
 
 // out is an empty write buffer.
 func (b *Buffers) out() []byte {
@@ -37,72 +44,66 @@ func (b *Buffers) putOut(p []byte) {
 
 // A held is what has come of a body and has not gone on.
 type held struct {
-	chunks []*[chunkSize]byte
-	begin  int // of what is held, in the first chunk
-	end    int // and in the last
+	pieces []piece
 	size   int
 	lent   bool // the first piece is in its reader's hands
 }
 
-// add takes a copy of p.
-func (h *held) add(p []byte, b *Buffers) {
-	h.size += len(p)
-	for len(p) > 0 {
-		if len(h.chunks) == 0 || h.end == chunkSize {
-			h.chunks = append(h.chunks, b.chunk())
-			h.end = 0
-		}
-		n := copy(h.chunks[len(h.chunks)-1][h.end:], p)
-		h.end += n
-		p = p[n:]
-	}
+// A piece is a chunk's bytes from begin to end.
+type piece struct {
+	chunk      *chunk
+	begin, end int
 }
 
-// piece is the first of it. It stays as it is until it is taken.
-func (h *held) piece() []byte {
+// add takes the first n bytes of c, and says whether it has taken the chunk itself:
+// a few bytes are copied behind the last ones, so that a body in many small frames
+// takes up no more than twice its size.
+func (h *held) add(c *chunk, n int) (taken bool) {
+	h.size += n
+	if len(h.pieces) > 0 {
+		last := &h.pieces[len(h.pieces)-1]
+		if n <= chunkSize-last.end {
+			copy(last.chunk[last.end:], c[:n])
+			last.end += n
+			return false
+		}
+	}
+	h.pieces = append(h.pieces, piece{chunk: c, end: n})
+	return true
+}
+
+// first is the first piece. It stays as it is until it is taken.
+func (h *held) first() []byte {
 	if h.size == 0 {
 		return nil
 	}
 	h.lent = true
-	if len(h.chunks) == 1 {
-		return h.chunks[0][h.begin:h.end]
-	}
-	return h.chunks[0][h.begin:]
+	p := h.pieces[0]
+	return p.chunk[p.begin:p.end]
 }
 
 // take takes n bytes of the first piece, and says how many there were.
 func (h *held) take(n int, b *Buffers) int {
 	h.lent = false
-	if len(h.chunks) == 0 {
+	if len(h.pieces) == 0 {
 		return 0 // it was dropped meanwhile
 	}
-	last := len(h.chunks) == 1
-	end := chunkSize
-	if last {
-		end = h.end
-	}
-	n = min(n, end-h.begin)
-	h.begin += n
+	p := &h.pieces[0]
+	n = min(n, p.end-p.begin)
+	p.begin += n
 	h.size -= n
-	if h.begin < end {
-		return n
-	}
-	b.chunks.Put(h.chunks[0])
-	left := copy(h.chunks, h.chunks[1:])
-	h.chunks[left] = nil
-	h.chunks = h.chunks[:left]
-	h.begin = 0
-	if last {
-		h.end = 0
+	if p.begin == p.end {
+		b.put(p.chunk)
+		h.pieces = slices.Delete(h.pieces, 0, 1)
 	}
 	return n
 }
 
 // drop gives all of it up, and says how much that was.
 func (h *held) drop(b *Buffers) int {
-	for i, c := range h.chunks {
+	for i, p := range h.pieces {
 		if i > 0 || !h.lent {
-			b.chunks.Put(c)
+			b.put(p.chunk)
 		}
 	}
 	n := h.size

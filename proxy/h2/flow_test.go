@@ -341,16 +341,22 @@ func TestHeld(t *testing.T) {
 	var in, out bytes.Buffer
 	rnd := rand.New(rand.NewPCG(1, 2))
 	for range 3000 {
-		p := make([]byte, rnd.IntN(40_000))
-		for i := range p {
-			p[i] = byte(rnd.Uint32())
+		n := 1 + rnd.IntN(1+rnd.IntN(chunkSize))
+		c := b.chunk()
+		for i := range n {
+			c[i] = byte(rnd.Uint32())
 		}
 		if in.Len()-out.Len() < 100_000 {
-			h.add(p, &b)
-			in.Write(p)
+			in.Write(c[:n])
+			if !h.add(c, n) {
+				b.put(c)
+			}
+			if m := len(h.pieces) * chunkSize; m > 2*(h.size+chunkSize) {
+				t.Fatalf("%d bytes take up %d", h.size, m)
+			}
 		}
 		for range rnd.IntN(4) {
-			piece := h.piece()
+			piece := h.first()
 			n := 0
 			if len(piece) > 0 {
 				n = rnd.IntN(len(piece) + 1)
@@ -365,15 +371,16 @@ func TestHeld(t *testing.T) {
 		}
 	}
 	for h.size > 0 {
-		piece := h.piece()
+		piece := h.first()
 		out.Write(piece)
 		h.take(len(piece), &b)
 	}
 	if !bytes.Equal(in.Bytes(), out.Bytes()) {
 		t.Error("it did not come out as it went in")
 	}
-	h.add(make([]byte, 50_000), &b)
-	if n := h.drop(&b); n != 50_000 || h.size != 0 || h.piece() != nil {
+	h.add(b.chunk(), 10_000)
+	h.add(b.chunk(), 10_000)
+	if n := h.drop(&b); n != 20_000 || h.size != 0 || h.first() != nil {
 		t.Errorf("dropped %d", n)
 	}
 }

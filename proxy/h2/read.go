@@ -73,17 +73,46 @@ func (c *Conn) preface() error {
 	return nil
 }
 
-// next reads a frame; nil for one that has only ended its stream.
-func (c *Conn) next() (http2.Frame, error) {
+// next reads a frame; nil for one that has only ended its stream, or that it has
+// taken itself.
+func (c *Conn) next() (f http2.Frame, err error) {
 	head, err := c.framer.ReadFrameHeader()
-	var f http2.Frame
-	if err == nil {
+	switch {
+	case err != nil:
+	case head.Type == http2.FrameData && head.StreamID != 0 && !head.Flags.Has(http2.FlagDataPadded):
+		return nil, c.content(head)
+	default:
 		f, err = c.framer.ReadFrameForHeader(head)
 	}
-	if err == nil {
-		return f, nil
+	if err != nil {
+		return nil, c.frameError(head, err)
 	}
-	return nil, c.frameError(head, err)
+	return f, nil
+}
+
+// content reads a piece of a body to where it is held. The framer would have it in
+// a buffer of its own first, as data has it.
+func (c *Conn) content(head http2.FrameHeader) error {
+	n, buffer := int(head.Length), c.cfg.Buffers.chunk()
+	_, err := io.ReadFull(&c.in, buffer[:n])
+	taken := false
+	if err == nil {
+		taken, err = c.receive(head, buffer, n)
+	}
+	if !taken {
+		c.cfg.Buffers.put(buffer)
+	}
+	return err
+}
+
+// data takes a piece of a body that has padding.
+func (c *Conn) data(f *http2.DataFrame) error {
+	buffer := c.cfg.Buffers.chunk()
+	taken, err := c.receive(f.FrameHeader, buffer, copy(buffer[:], f.Data()))
+	if !taken {
+		c.cfg.Buffers.put(buffer)
+	}
+	return err
 }
 
 // frameError says what an error of the framer means for the connection.
@@ -151,41 +180,40 @@ func (c *Conn) isIdle(id uint32) bool {
 	return id > max(c.lastID, c.passed) || id%2 == 0
 }
 
-// data takes a piece of a body.
-func (c *Conn) data(f *http2.DataFrame) error {
+// receive takes a piece of a body, the first n bytes of buffer, and says whether it
+// has taken that.
+func (c *Conn) receive(head http2.FrameHeader, buffer *chunk, n int) (taken bool, err error) {
 	c.mu.Lock()
 	defer c.unlock()
-	all := int(f.Length) // padding counts too (RFC 9113 §6.9.1)
-	if all > c.window {
-		return connError(http2.ErrCodeFlowControl, "more than the connection's window")
+	id, all, end := head.StreamID, int(head.Length), head.Flags.Has(http2.FlagDataEndStream)
+	if all > c.window { // padding counts too (RFC 9113 §6.9.1)
+		return false, connError(http2.ErrCodeFlowControl, "more than the connection's window")
 	}
 	c.window -= all
-	if len(f.Data()) == 0 && !f.StreamEnded() {
+	if n == 0 && !end {
 		if err := c.spend(); err != nil {
-			return err
+			return false, err
 		}
 	}
-	s := c.streams[f.StreamID]
+	s := c.streams[id]
 	if s == nil {
-		if c.isIdle(f.StreamID) {
-			return connError(http2.ErrCodeProtocol, "DATA of a stream that is not open")
+		if c.isIdle(id) {
+			return false, connError(http2.ErrCodeProtocol, "DATA of a stream that is not open")
 		}
 		c.giveBack(all)
-		if ours, theirs := c.past.has(f.StreamID); ours || !theirs && (!c.server || f.StreamID > c.lastID) {
-			return c.spend() // it was on its way
+		if ours, theirs := c.past.has(id); ours || !theirs && (!c.server || id > c.lastID) {
+			return false, c.spend() // it was on its way
 		}
-		return c.resetLocked(f.StreamID, http2.ErrCodeStreamClosed, "DATA of a stream that is closed")
+		return false, c.resetLocked(id, http2.ErrCodeStreamClosed, "DATA of a stream that is closed")
 	}
-	err := s.receive(f.Data(), all, f.StreamEnded())
-	var e *Error
-	if errors.As(err, &e) {
+	if e := s.check(n, all, end); e != nil {
 		c.giveBack(all)
-		return c.resetLocked(f.StreamID, e.Code, e.Reason)
+		return false, c.resetLocked(id, e.Code, e.Reason)
 	}
-	if len(f.Data()) > 0 {
+	if n > 0 {
 		c.calm.earn(1)
 	}
-	return nil
+	return s.receive(buffer, n, all, end), nil
 }
 
 // rst ends a stream that the peer has given up.

@@ -114,7 +114,7 @@ func (s *Stream) Next() (piece []byte, end bool, err error) {
 			return nil, false, err
 		}
 	}
-	piece = s.held.piece()
+	piece = s.held.first()
 	return piece, s.ended && len(piece) == s.held.size, nil
 }
 
@@ -152,31 +152,41 @@ func (s *Stream) Trailers() *Head {
 	return s.trailing
 }
 
-// receive takes a piece of the body, of a frame with a payload of so many bytes in all.
-func (s *Stream) receive(p []byte, all int, end bool) error {
-	s.came += int64(len(p))
+// check counts n bytes of the body, of a frame with a payload of so many in all, and
+// says why they must not be taken; nil: they may.
+func (s *Stream) check(n, all int, end bool) *Error {
+	s.came += int64(n)
+	why := func(code http2.ErrCode, reason string) *Error { return &Error{Code: code, Reason: reason, Stream: true} }
 	switch {
 	case s.ended:
-		return streamError(http2.ErrCodeStreamClosed, "DATA behind a stream's end")
+		return why(http2.ErrCodeStreamClosed, "DATA behind a stream's end")
 	case all > s.window:
-		return streamError(http2.ErrCodeFlowControl, "more than the stream's window")
+		return why(http2.ErrCodeFlowControl, "more than the stream's window")
 	case !s.c.server && !s.answered:
-		return streamError(http2.ErrCodeProtocol, "DATA before an answer's head")
+		return why(http2.ErrCodeProtocol, "DATA before an answer's head")
 	case s.length >= 0 && (s.came > s.length || end && s.came < s.length):
-		return streamError(http2.ErrCodeProtocol, "content of another length than the content-length")
+		return why(http2.ErrCodeProtocol, "content of another length than the content-length")
 	}
+	return nil
+}
+
+// receive takes those bytes, which are buffer's first, and says whether it has taken
+// that.
+func (s *Stream) receive(buffer *chunk, n, all int, end bool) (taken bool) {
 	s.window -= all
-	if padding := all - len(p); padding > 0 {
+	if padding := all - n; padding > 0 {
 		s.c.giveBack(padding)
 		s.giveBack(padding)
 	}
-	s.held.add(p, s.c.cfg.Buffers)
+	if n > 0 {
+		taken = s.held.add(buffer, n)
+	}
 	if end {
 		s.endReceiving()
 	} else {
 		s.readers.Broadcast()
 	}
-	return nil
+	return taken
 }
 
 // giveBack counts what has gone on, and lets the peer send as much again once that

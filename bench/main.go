@@ -11,9 +11,9 @@
 // Each party is a process of its own: agentenv-netlog as it is built, with its
 // log on; bench/floor, which ends TLS on both sides and copies bytes; goproxy
 // without a log and martian with its HAR log, in bench/peers; mitmdump with its
-// flow file and squid with its access log where they are installed. Every figure is
-// the median of some rounds in which the parties take turns, since a machine's
-// speed drifts. What counts is the processor's time of the party's process for
+// flow file, squid with its access log and, for HTTP/2, nghttpx without a log where
+// they are installed. Every figure is the median of some rounds in which the
+// parties take turns, since a machine's speed drifts. What counts is the processor's time of the party's process for
 // a request (/proc, so that this runs on Linux alone) as a ratio: throughput and
 // latencies depend on the load generator, which has the same processors.
 //
@@ -51,7 +51,7 @@ func main() {
 	var o options
 	flag.IntVar(&o.rounds, "rounds", 5, "how often each party has its turn")
 	flag.StringVar(&o.only, "only", "", "measure these `workloads` alone, separated by commas: "+strings.Join(workloadNames(), ", "))
-	flag.StringVar(&o.parties, "parties", "", "measure these `parties` alone, separated by commas: ours, goproxy, martian, floor, mitmdump, squid")
+	flag.StringVar(&o.parties, "parties", "", "measure these `parties` alone, separated by commas: ours, goproxy, martian, floor, mitmdump, squid, nghttpx")
 	flag.Float64Var(&o.seconds, "seconds", 2, "how long each measurement is")
 	flag.IntVar(&o.entries, "entries", 125_000, "convert a log of `N` entries, and one of twice as many (1000000 are some 4 GiB; 0: neither)")
 	flag.StringVar(&o.profile, "profile", "", "write profiles of our proxy to `PREFIX`-workload.cpu and .allocs; its figures are those of bench/ours then")

@@ -83,6 +83,7 @@ func TestProgramsSayWhereTheyListen(t *testing.T) {
 		want + "\n",                           // agentenv-netlog
 		want + ".\n",                          // mitmdump
 		want + " remote=[::] FD 24 flags=9\n", // squid
+		want + ", tls\n",                      // nghttpx
 	} {
 		if got := addressIn(said); got != want {
 			t.Errorf("of %q: %q", said, got)

@@ -129,7 +129,8 @@ func (b *bench) turn(ctx context.Context, w workload, name string) (s sample, er
 	}
 	defer func() { err = errors.Join(err, p.stop(), os.RemoveAll(p.dir)) }()
 	c := w.load
-	c.Proxy = p.address
+	o, _ := outside(name)
+	c.Proxy, c.Direct = p.address, o.direct
 	address := b.origin.Plain
 	if w.secure {
 		protocol := "http/1.1"
@@ -222,6 +223,7 @@ func (b *bench) startIn(w workload, name, dir string) (*process, error) {
 		if err != nil {
 			return nil, err
 		}
+		p.dies = o.dies
 		return p, p.reached()
 	}
 	return start(b.command(w, name, dir))

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"crypto/x509"
+	"encoding/pem"
 	"fmt"
 	"io/fs"
 	"net"
@@ -22,6 +24,9 @@ type outsider struct {
 	paths []string
 	ready string // what it says before the address it listens on
 	args  func(b *bench, dir string) ([]string, error)
+
+	direct bool // it takes the place of the origin, and no CONNECT
+	dies   bool // as of process
 }
 
 func outsiders() []outsider {
@@ -34,6 +39,10 @@ func outsiders() []outsider {
 			name: "squid", where: "one with OpenSSL, Debian's squid-openssl",
 			paths: []string{"squid", "/usr/sbin/squid"},
 			ready: " local=", args: squid,
+		}, {
+			name: "nghttpx", where: "Debian's nghttp2-proxy",
+			paths: []string{"nghttpx", "/usr/sbin/nghttpx"},
+			ready: "Listening on ", args: nghttpx, direct: true, dies: true,
 		},
 	}
 }
@@ -124,6 +133,43 @@ server_persistent_connections on
 		}
 	}
 	return []string{"-N", "-n", fmt.Sprintf("bench%d", os.Getpid()), "-d", "1", "-f", config}, nil
+}
+
+// nghttpx has it relay HTTP/2 to the origin of it, by TLS on both sides, without a
+// log. It knows no interception: the other half of that, a CONNECT and a leaf, it is
+// spared.
+func nghttpx(b *bench, dir string) ([]string, error) {
+	authority, err := party.LoadAuthority(b.caDir)
+	if err != nil {
+		return nil, err
+	}
+	leaf, err := party.Leaf(authority)
+	if err != nil {
+		return nil, err
+	}
+	key, err := x509.MarshalPKCS8PrivateKey(leaf.PrivateKey)
+	if err != nil {
+		return nil, err
+	}
+	keyFile, leafFile := filepath.Join(dir, "leaf.key"), filepath.Join(dir, "leaf.pem")
+	err = writeFiles(map[string]string{
+		keyFile:  string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key})),
+		leafFile: string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: leaf.Certificate[0]})),
+	})
+	if err != nil {
+		return nil, err
+	}
+	address, err := freePort()
+	if err != nil {
+		return nil, err
+	}
+	comma := func(address string) string { return strings.Replace(address, ":", ",", 1) }
+	return []string{
+		"--conf", os.DevNull, "--single-process", "--no-ocsp", "--frontend", comma(address),
+		"--backend", comma(b.origin.HTTP2) + ";;proto=h2;tls;sni=" + party.Host, "--cacert", b.roots,
+		"--no-via", "--no-server-rewrite", "--no-add-x-forwarded-proto",
+		keyFile, leafFile,
+	}, nil
 }
 
 func writeFiles(texts map[string]string) error {

@@ -25,6 +25,7 @@ type process struct {
 	ready   time.Duration // from its start until it says so
 	drained chan struct{} // closed when what it says has ended
 	dir     string        // what it may write to
+	dies    bool          // of SIGTERM, which it does not heed
 }
 
 // start runs a program that says "listening on ADDRESS" on its standard error.
@@ -70,7 +71,7 @@ func startSaying(ready, path string, args []string) (*process, error) {
 // without what some put around it.
 func addressIn(said string) string {
 	word, _, _ := strings.Cut(strings.TrimSpace(said), " ")
-	return strings.TrimSuffix(word, ".")
+	return strings.TrimRight(word, ".,")
 }
 
 // reached waits until the process takes connections: some say so before. One that
@@ -98,6 +99,9 @@ func (p *process) stop() error {
 	err := p.cmd.Wait()
 	if !timer.Stop() {
 		return fmt.Errorf("%s did not end in %v", p.cmd.Path, grace)
+	}
+	if p.dies && p.cmd.ProcessState.Sys().(syscall.WaitStatus).Signal() == syscall.SIGTERM {
+		return nil
 	}
 	return err
 }

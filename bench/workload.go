@@ -48,10 +48,10 @@ func workloads() []workload {
 			load: load.Config{Target: origin.Bytes + "104857600", Tunnel: true, Connections: 4}, secure: true, noHash: true, parties: []string{"ours", "floor"},
 		}, {
 			name: "h2", about: "1.5 KB of JSON, 100 streams at a time on each of 4 connections of HTTP/2",
-			load: load.Config{Target: origin.JSON, Tunnel: true, Connections: 4, Streams: 100}, secure: true, parties: []string{"ours", "floor"}, warmUp: short,
+			load: load.Config{Target: origin.JSON, Tunnel: true, Connections: 4, Streams: 100}, secure: true, parties: []string{"ours", "floor", "nghttpx"}, warmUp: short,
 		}, {
 			name: "h2-large", about: "1 MiB answers, 100 streams at a time on each of 4 connections of HTTP/2",
-			load: load.Config{Target: origin.Bytes + "1048576", Tunnel: true, Connections: 4, Streams: 100}, secure: true, perGiB: true, parties: []string{"ours", "floor"}, warmUp: short,
+			load: load.Config{Target: origin.Bytes + "1048576", Tunnel: true, Connections: 4, Streams: 100}, secure: true, perGiB: true, parties: []string{"ours", "floor", "nghttpx"}, warmUp: short,
 		}, {
 			name: "plain", about: "1.5 KB of JSON over 32 kept-alive http:// connections",
 			load: load.Config{Target: origin.JSON, Connections: 32}, parties: []string{"ours", "goproxy", "martian", "mitmdump", "squid"}, warmUp: short,

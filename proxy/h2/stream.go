@@ -156,7 +156,9 @@ func (s *Stream) Trailers() *Head {
 // says why they must not be taken; nil: they may.
 func (s *Stream) check(n, all int, end bool) *Error {
 	s.came += int64(n)
-	why := func(code http2.ErrCode, reason string) *Error { return &Error{Code: code, Reason: reason, Stream: true} }
+	why := func(code http2.ErrCode, reason string) *Error {
+		return &Error{Code: code, Reason: reason, Stream: true}
+	}
 	switch {
 	case s.ended:
 		return why(http2.ErrCodeStreamClosed, "DATA behind a stream's end")

@@ -59,6 +59,9 @@ func dial(ctx context.Context, c *Config) (*conn, error) {
 
 func (c *conn) connect(ctx context.Context, config *Config) error {
 	c.tcp.SetDeadline(time.Now().Add(patience))
+	if config.Direct {
+		return c.secure(ctx, config)
+	}
 	if _, err := fmt.Fprintf(c.tcp, "CONNECT %[1]s HTTP/1.1\r\nHost: %[1]s\r\n\r\n", config.Authority); err != nil {
 		return err
 	}
@@ -69,6 +72,11 @@ func (c *conn) connect(ctx context.Context, config *Config) error {
 	if status != 200 {
 		return fmt.Errorf("CONNECT %q: status %d", config.Authority, status)
 	}
+	return c.secure(ctx, config)
+}
+
+// secure makes a TLS session, if one is wanted.
+func (c *conn) secure(ctx context.Context, config *Config) error {
 	if config.TLS == nil {
 		return nil
 	}

@@ -31,6 +31,7 @@ type Config struct {
 	Upload      int64       // bytes of its body; 0: a GET
 	Tunnel      bool        // through a CONNECT, else with the absolute URL
 	TLS         *tls.Config // inside the CONNECT; nil: in the clear
+	Direct      bool        // the proxy takes the place of the origin: no CONNECT is sent
 	Connections int         // at a time
 	Fresh       bool        // a connection of its own for each request
 	Message     int         // bytes, up to 125, of the messages that a WebSocket at Target echoes; 0: no WebSocket

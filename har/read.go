@@ -13,12 +13,20 @@ import (
 // ErrNotHAR says that what was read is no HAR: no JSON object with log.entries.
 var ErrNotHAR = errors.New("not a HAR")
 
+// ErrTooLong says that an entry is longer than was allowed.
+var ErrTooLong = errors.New("longer than is held")
+
 // A Reader goes through the entries of a HAR, ours or another program's, one at
 // a time; memory is that of one entry. It takes what it can: a field that is
 // missing, or of another type than HAR has it, is its type's zero value; -1 where
 // that stands for not known.
 type Reader struct {
+	// MaxEntry bounds an entry, in bytes; a longer one is an error that wraps
+	// ErrTooLong. Zero: no bound. It is set before the first Next.
+	MaxEntry int64
+
 	dec   *json.Decoder
+	in    *allowance
 	place int64
 	entry *Entry
 	begun bool
@@ -44,8 +52,31 @@ func NewReader(r io.Reader) *Reader {
 	if mark, _ := b.Peek(3); string(mark) == "\ufeff" { // RFC 8259 §8.1 lets a parser ignore it
 		b.Discard(3)
 	}
-	return &Reader{dec: json.NewDecoder(b)}
+	in := &allowance{r: b}
+	return &Reader{dec: json.NewDecoder(in), in: in}
 }
+
+// An allowance reads so many bytes and no more. Zero: all.
+type allowance struct {
+	r    io.Reader
+	most int64
+	left int64
+}
+
+func (a *allowance) Read(p []byte) (int, error) {
+	if a.most > 0 {
+		if a.left <= 0 {
+			return 0, fmt.Errorf("more than %d bytes: %w", a.most, ErrTooLong)
+		}
+		p = p[:min(int64(len(p)), a.left)]
+	}
+	n, err := a.r.Read(p)
+	a.left -= int64(n)
+	return n, err
+}
+
+// renew gives the whole of it again.
+func (a *allowance) renew() { a.left = a.most }
 
 // Next goes on to the next entry. It is false after the last one and on an
 // error.
@@ -92,12 +123,13 @@ func isRead(err error) bool {
 
 func (r *Reader) next() (bool, error) {
 	if !r.begun {
+		r.in.most = r.MaxEntry
 		if err := r.begin(); err != nil {
 			return false, err
 		}
 		r.begun = true
 	}
-	if !r.dec.More() {
+	if !r.more() {
 		return false, r.finish()
 	}
 	var err error
@@ -134,7 +166,7 @@ func (r *Reader) begin() error {
 // finish reads to the end, so that a file which is cut does not pass for whole.
 func (r *Reader) finish() error {
 	for depth := 3; depth > 0; {
-		t, err := r.dec.Token()
+		t, err := r.token()
 		if err != nil {
 			return err
 		}
@@ -144,7 +176,7 @@ func (r *Reader) finish() error {
 }
 
 func (r *Reader) take(want json.Delim) error {
-	t, err := r.dec.Token()
+	t, err := r.token()
 	if err == nil && t != want {
 		err = ErrNotHAR
 	}
@@ -153,8 +185,8 @@ func (r *Reader) take(want json.Delim) error {
 
 // find goes to the value of an object's member.
 func (r *Reader) find(name string) error {
-	for r.dec.More() {
-		t, err := r.dec.Token()
+	for r.more() {
+		t, err := r.token()
 		if err != nil {
 			return err
 		}
@@ -162,7 +194,7 @@ func (r *Reader) find(name string) error {
 			return nil
 		}
 		for depth := 0; ; {
-			if t, err = r.dec.Token(); err != nil {
+			if t, err = r.token(); err != nil {
 				return err
 			}
 			if depth += step(t); depth == 0 {
@@ -170,10 +202,21 @@ func (r *Reader) find(name string) error {
 			}
 		}
 	}
-	if _, err := r.dec.Token(); err != nil { // what kept More from saying yes
+	if _, err := r.token(); err != nil { // what kept More from saying yes
 		return err
 	}
 	return ErrNotHAR
+}
+
+// token reads the next one, which may be as long as an entry.
+func (r *Reader) token() (json.Token, error) {
+	r.in.renew()
+	return r.dec.Token()
+}
+
+func (r *Reader) more() bool {
+	r.in.renew()
+	return r.dec.More()
 }
 
 // step is what a token adds to the depth.

@@ -106,6 +106,7 @@ func TestWithoutBodies(t *testing.T) {
 }
 
 func TestWithoutBodiesBytes(t *testing.T) {
+	long := strings.Repeat("a", longestString)
 	for _, c := range []struct{ in, want string }{
 		{`{"text":"a\"b\\","x":"text"}`, `{"text":"","x":"text"}`},
 		{`{"text" : "{\"a\":1}", "text2":"b"}`, `{"text" : "", "text2":"b"}`},
@@ -113,10 +114,21 @@ func TestWithoutBodiesBytes(t *testing.T) {
 		{`{"text":["a"],"a":{"text":5}}`, `{"text":["a"],"a":{"text":5}}`},
 		{`{"a":"text","b":"c"}["text","d"]`, `{"a":"text","b":"c"}["text","d"]`},
 		{`{"text":"cut`, `{"text":"`},
+		{`{"text":"\u00e9\"","x":"\u00e9\""}`, `{"text":"","x":"\u00e9\""}`},
+		{`{"text":"\u","x":1}`, `{"text":"","x":1}`},
+		{`{"comment":"` + long + `","x":1}`, `{"comment":"` + long + `","x":1}`},
+		{`{"comment":"` + long + `b","x":1}`, `{"comment":"` + long + `","x":1}`},
+		{`{"comment":"` + long[1:] + `\u00e9\"b\\","x":1}`, `{"comment":"` + long[1:] + `\u00e9","x":1}`},
+		{`{"comment":"` + long[1:] + `\"\"","x":1}`, `{"comment":"` + long[1:] + `\"","x":1}`},
+		{`{"` + long + `b":"c"}`, `{"` + long + `":"c"}`},
 	} {
 		got, err := io.ReadAll(WithoutBodies(strings.NewReader(c.in)))
 		if string(got) != c.want || err != nil {
-			t.Errorf("%s: got %s, %v", c.in, got, err)
+			t.Errorf("%.100s: got %.100s, %v", c.in, got, err)
+		}
+		got, err = io.ReadAll(WithoutBodies(iotest.OneByteReader(strings.NewReader(c.in))))
+		if string(got) != c.want || err != nil {
+			t.Errorf("%.100s, byte by byte: got %.100s, %v", c.in, got, err)
 		}
 	}
 	if _, err := io.ReadAll(WithoutBodies(broken{})); err != errBroken {
@@ -124,16 +136,50 @@ func TestWithoutBodiesBytes(t *testing.T) {
 	}
 }
 
-// A body is never held: reading one of 64 MiB allocates a part of that.
+// A body is never held, nor is what nobody knows: reading 64 MiB of it allocates
+// a part of that.
 func TestWithoutBodiesAllocates(t *testing.T) {
-	long := io.LimitReader(endless{}, 64<<20)
-	in := io.MultiReader(strings.NewReader(`{"log":{"entries":[{"response":{"content":{"text":"`), long, strings.NewReader(`"}}}]}}`))
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	got, err := readAll(WithoutBodies(in))
-	runtime.ReadMemStats(&after)
-	if n := after.TotalAlloc - before.TotalAlloc; err != nil || len(got) != 1 || n > 16<<20 {
-		t.Errorf("%d entries, %v, %d bytes allocated", len(got), err, n)
+	for _, around := range [][2]string{
+		{`{"log":{"entries":[{"response":{"content":{"text":"`, `"}}}]}}`},
+		{`{"log":{"entries":[{"comment":"`, `"}]}}`},
+		{`{"log":{"comment":"`, `","entries":[{}]}}`},
+	} {
+		long := io.LimitReader(endless{}, 64<<20)
+		in := io.MultiReader(strings.NewReader(around[0]), long, strings.NewReader(around[1]))
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		got, err := readAll(WithoutBodies(in))
+		runtime.ReadMemStats(&after)
+		if n := after.TotalAlloc - before.TotalAlloc; err != nil || len(got) != 1 || n > 16<<20 {
+			t.Errorf("%s: %d entries, %v, %d bytes allocated", around[0], len(got), err, n)
+		}
+	}
+}
+
+// Each entry has the bound for itself, and so has what stands before them.
+func TestReaderMaxEntry(t *testing.T) {
+	entry := func(size int) string { return `{"comment":"` + strings.Repeat("a", size) + `"}` }
+	many := strings.Repeat(entry(600)+",", 200)
+	for _, c := range []struct {
+		in      string
+		entries int
+		long    bool
+	}{
+		{`{"log":{"entries":[` + many + entry(1) + `]}}`, 201, false},
+		{`{"log":{"pages":[` + many + `1],"entries":[` + entry(1) + `],"x":[` + many + `1]}}`, 1, false},
+		{`{"log":{"entries":[` + entry(1) + `,` + entry(3000) + `,` + entry(1) + `]}}`, 1, true},
+		{`{"log":{"entries":[{"request":{"headers":[` + many + `1]}}]}}`, 0, true},
+		{`{"log":{"creator":` + entry(3000) + `,"entries":[{}]}}`, 0, true},
+	} {
+		r := NewReader(strings.NewReader(c.in))
+		r.MaxEntry = 2000
+		n := 0
+		for r.Next() {
+			n++
+		}
+		if err := r.Err(); n != c.entries || errors.Is(err, ErrTooLong) != c.long || errors.Is(err, ErrNotHAR) || !c.long && err != nil {
+			t.Errorf("%.60s: %d entries, %v", c.in, n, err)
+		}
 	}
 }
 

@@ -56,6 +56,8 @@ func unreadableArchive(err error) error {
 		return failed(err, "name a log, the folder of one, or a HAR")
 	case errors.Is(err, fs.ErrPermission):
 		return failed(err, "logs and HARs are readable by the user who wrote them; run this as that user")
+	case errors.Is(err, har.ErrTooLong):
+		return failed(err, "an entry may have 32 MiB besides its bodies; check says what is in it, whatever its size")
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return failed(err, "the file is cut in the middle; make it or fetch it again")
 	}
@@ -75,6 +77,10 @@ func (a *logArchive) each(f *har.Filter, bodies bool, do func(*har.Entry) error)
 }
 
 type harArchive struct{ file *os.File }
+
+// maxListed is how long an entry of a HAR may be, besides its bodies, to be held
+// for a list.
+const maxListed = 32 << 20
 
 func (a *harArchive) Close() error { return a.file.Close() }
 
@@ -101,10 +107,12 @@ func (a *harArchive) reader(bodies bool) (*har.Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !bodies {
-		in = har.WithoutBodies(in)
+	if bodies {
+		return har.NewReader(in), nil
 	}
-	return har.NewReader(in), nil
+	r := har.NewReader(har.WithoutBodies(in))
+	r.MaxEntry = maxListed
+	return r, nil
 }
 
 func (a *harArchive) each(f *har.Filter, bodies bool, do func(*har.Entry) error) error {

@@ -63,8 +63,9 @@ request lines of HTTP/1. With --json each line has a "kind":
   flow                 protocol, client, server, first, last, packets, sent, received (bytes
                        with all headers), tls, serverName, requests
 
-In a terminal, lines are cut to its width; elsewhere nothing is cut. What could
-steer a terminal (escapes, control characters) is spelt out: \x1b.`,
+In a terminal, lines are cut to its width; elsewhere nothing is cut but, of a HAR, what
+is longer than 1 MiB. What could steer a terminal (escapes, control characters) is spelt
+out: \x1b.`,
 		Example: `  agentenv-netlog show network.jsonl
   agentenv-netlog show network.jsonl --follow --not-host '*.gvt1.com'
   agentenv-netlog show network.har --status 4xx --status 5xx --status -1

@@ -24,7 +24,7 @@ func (d *decoder) payload(b *netlog.Body, codings []string, limit int64) payload
 	if b == nil {
 		return payload{}
 	}
-	size := max(b.Size, 0)
+	size := counted(b.Size)
 	p := payload{size: size, note: BodyNote{SHA256: b.SHA256}}
 	if size == 0 {
 		p.kept, p.true = true, true

@@ -90,7 +90,7 @@ func (b *builder) entry(p process, r *record) *Entry {
 	e.server(p, end)
 	e.Changed, e.Unparsed = end.Changed, end.Unparsed
 	if t := end.Tunnel; t != nil {
-		e.Tunnel = &Tunnel{Sent: t.Sent, Received: t.Received, SNI: t.SNI, ALPN: t.ALPN, TLSVersions: t.TLSVersions, TLSVersion: t.TLSVersion, Reason: t.Reason}
+		e.Tunnel = &Tunnel{Sent: counted(t.Sent), Received: counted(t.Received), SNI: t.SNI, ALPN: t.ALPN, TLSVersions: t.TLSVersions, TLSVersion: t.TLSVersion, Reason: t.Reason}
 	}
 	e.webSocket(end.WebSocket, r.messages)
 	return e

@@ -38,6 +38,14 @@ func (s *Seconds) UnmarshalJSON(b []byte) error {
 	return err
 }
 
+// maxCount is the most that a number of bytes or of messages can be: readers hold
+// numbers in 64 bits of floating point.
+const maxCount = 1<<53 - 1
+
+// counted is a number of bytes or of messages, whatever a log says that it is. A
+// sum of a few does not overflow.
+func counted(n int64) int64 { return min(max(n, 0), maxCount) }
+
 // appendScaled appends n / unit as a decimal without trailing zeros. unit is a
 // power of ten.
 func appendScaled(b []byte, n, unit int64) []byte {

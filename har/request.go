@@ -42,7 +42,7 @@ func (b *builder) request(p process, r *record, webSocket bool, e *Entry) {
 	}
 	switch {
 	case body != nil:
-		out.BodySize = max(body.Size, 0)
+		out.BodySize = counted(body.Size)
 	case r.open.Kind == netlog.KindTunnel:
 	case r.end == nil, r.end.Tunnel != nil: // not known yet, or never: the stand-in's
 		out.BodySize = -1
@@ -122,5 +122,5 @@ func headersSize(n int64) int64 {
 	if n <= 0 {
 		return -1
 	}
-	return n
+	return counted(n)
 }

@@ -15,7 +15,7 @@ func (b *builder) response(p process, r *record, answer *netlog.Response, e *Ent
 	if answer == nil {
 		if tunnelled(r) {
 			out.HTTPVersion, out.BodySize = "HTTP/1.1", 0
-			out.TransferSize = max(r.end.Tunnel.Received, 0)
+			out.TransferSize = counted(r.end.Tunnel.Received)
 		}
 		return
 	}
@@ -27,7 +27,7 @@ func (b *builder) response(p process, r *record, answer *netlog.Response, e *Ent
 	out.Headers = headers(answer.Headers)
 	out.RedirectURL = header(answer.Headers, "Location")
 	out.HeadersSize = headersSize(answer.HeaderBytes)
-	out.TransferSize = max(answer.HeaderBytes, 0)
+	out.TransferSize = counted(answer.HeaderBytes)
 	out.PseudoHeaders = headers(answer.Pseudo)
 	out.Trailers = headers(answer.Trailers)
 	for _, i := range answer.Informational {
@@ -42,16 +42,16 @@ func (b *builder) response(p process, r *record, answer *netlog.Response, e *Ent
 	body := answer.Body
 	switch {
 	case body != nil:
-		out.BodySize = max(body.Size, 0)
+		out.BodySize = counted(body.Size)
 	case r.end.Tunnel != nil: // the stand-in counts a connection's bytes alone
-		out.TransferSize = max(r.end.Tunnel.Received, 0)
+		out.TransferSize = counted(r.end.Tunnel.Received)
 		return
 	default:
 		out.BodySize, body = 0, &netlog.Body{}
 	}
-	out.TransferSize += out.BodySize
+	out.TransferSize = counted(out.TransferSize + out.BodySize)
 	if r.end.WebSocket != nil {
-		out.TransferSize += max(r.end.WebSocket.Received.Bytes, 0)
+		out.TransferSize = counted(out.TransferSize + counted(r.end.WebSocket.Received.Bytes))
 	}
 	if out.BodySize == 0 && !hasBody(r.open.Request, answer.Status) {
 		return

@@ -23,13 +23,20 @@ func (e *Entry) webSocket(w *netlog.WebSocket, messages []*netlog.Message) {
 		return
 	}
 	e.WebSocket = &WebSocket{
-		Sent: Frames(w.Sent), Received: Frames(w.Received),
-		Subprotocol: w.Subprotocol, Extensions: w.Extensions, Recorded: w.Recorded,
+		Sent: frames(&w.Sent), Received: frames(&w.Received),
+		Subprotocol: w.Subprotocol, Extensions: w.Extensions,
+	}
+	if w.Recorded != nil {
+		e.WebSocket.Recorded = new(counted(*w.Recorded))
 	}
 	if c := w.Close; c != nil {
 		e.WebSocketClose = &WebSocketClose{Code: c.Code, Reason: c.Reason, By: c.By}
 		e.WebSocket.Close = e.WebSocketClose
 	}
+}
+
+func frames(f *netlog.Frames) Frames {
+	return Frames{Messages: counted(f.Messages), Bytes: counted(f.Bytes), Frames: counted(f.Frames), Control: counted(f.Control)}
 }
 
 func socketMessage(m *netlog.Message) WebSocketMessage {
@@ -47,7 +54,10 @@ func socketMessage(m *netlog.Message) WebSocketMessage {
 		}
 	}
 	if m.Size == nil || *m.Size != int64(len(kept)) {
-		out.Size, out.Truncated = m.Size, true
+		out.Truncated = true
+		if m.Size != nil {
+			out.Size = new(counted(*m.Size))
+		}
 	}
 	return out
 }

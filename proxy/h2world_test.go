@@ -18,6 +18,8 @@ type h2server struct {
 	addr  string
 	offer h2.Offer
 
+	change func(*tls.Config) // nil: nothing; before the first connection
+
 	mu    sync.Mutex
 	conns []*h2.Conn // in the order in which they were made
 }
@@ -51,7 +53,11 @@ func (w *world) h2server(serve func(*h2.Stream), offers ...h2.Offer) *h2server {
 
 func (s *h2server) serve(conn net.Conn, serve func(*h2.Stream)) {
 	defer conn.Close()
-	session := tls.Server(conn, &tls.Config{NextProtos: []string{"h2"}, GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return s.w.ca.leaf("127.0.0.1") }})
+	config := &tls.Config{NextProtos: []string{"h2"}, GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return s.w.ca.leaf("127.0.0.1") }}
+	if s.change != nil {
+		s.change(config)
+	}
+	session := tls.Server(conn, config)
 	if session.Handshake() != nil {
 		return
 	}

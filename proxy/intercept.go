@@ -35,6 +35,7 @@ func browserTLS(leaf func(string) (*tls.Certificate, error), keys io.Writer) *tl
 	}
 	multiplexed, silent := config.Clone(), config.Clone()
 	multiplexed.NextProtos, silent.NextProtos = []string{"h2"}, nil
+	multiplexed.CipherSuites = adequate
 	config.GetConfigForClient = func(h *tls.ClientHelloInfo) (*tls.Config, error) {
 		switch h.Context().Value(clientKey{}).(*client).alpn {
 		case "h2":
@@ -96,10 +97,10 @@ func (c *client) intercept(target Target, d Decision, e *early, at time.Time) {
 		return
 	}
 	if c.origin = o; e == nil { // and c.forbid says why
-		c.agree(offered.ALPN, "")
+		c.agree(protocols(offered), "")
 		c.offerAnyway()
 	} else {
-		c.connectUp(o, e, offered.ALPN)
+		c.connectUp(o, e, protocols(offered))
 	}
 	if err := c.handshake(); err != nil {
 		f := handshakeFailure(c, err)

@@ -55,6 +55,9 @@ func (l *link) secure(ctx context.Context, alpn []string) error {
 	if err != nil {
 		return err
 	}
+	if err := inadequate(session.ConnectionState()); err != nil {
+		return err
+	}
 	l.dialled.secured = l.c.p.now()
 	l.conn = session
 	sni := o.verify

@@ -26,9 +26,10 @@ var (
 // ClientHello is what a ClientHello offers, in its order and without the GREASE
 // values of RFC 8701.
 type ClientHello struct {
-	ServerName string   // as sent; "" when there is none
-	ALPN       []string // nil when the extension is absent
-	Versions   []string // as tls.VersionName has them: "TLS 1.3"; of a client without the extension, its one highest version
+	ServerName   string   // as sent; "" when there is none
+	ALPN         []string // nil when the extension is absent
+	Versions     []string // as tls.VersionName has them: "TLS 1.3"; of a client without the extension, its one highest version
+	CipherSuites []uint16 // as crypto/tls numbers them
 }
 
 const (
@@ -51,10 +52,10 @@ func Client(p []byte) (ClientHello, error) {
 	}
 	var h ClientHello
 	legacy := b.uint16()
-	b.bytes(32)         // random
-	b.bytes(b.uint8())  // session id
-	b.bytes(b.uint16()) // cipher suites
-	b.bytes(b.uint8())  // compression methods
+	b.bytes(32)        // random
+	b.bytes(b.uint8()) // session id
+	h.CipherSuites = suites(&b)
+	b.bytes(b.uint8()) // compression methods
 	h.Versions = []string{tls.VersionName(uint16(legacy))}
 	extensions := b.extensions()
 	seen := [extensionSupportedVersions + 1]bool{}
@@ -137,6 +138,20 @@ func protocols(b *reader) []string {
 	}
 	b.bad = b.bad || list.bad
 	return names
+}
+
+// suites reads RFC 8446 §4.1.2's list.
+func suites(b *reader) []uint16 {
+	list := reader{b: b.bytes(b.uint16())}
+	var numbers []uint16
+	for len(list.b) > 0 && !list.bad {
+		n := list.uint16()
+		if !list.bad && !grease(byte(n>>8), byte(n)) {
+			numbers = append(numbers, uint16(n))
+		}
+	}
+	b.bad = b.bad || list.bad
+	return numbers
 }
 
 // versions reads RFC 8446 §4.2.1's list of a ClientHello.

@@ -99,39 +99,47 @@ func TestRealHellos(t *testing.T) {
 		{
 			name:    "1.3",
 			client:  &tls.Config{ServerName: "notes.test", NextProtos: []string{"h2", "http/1.1"}},
-			want:    ClientHello{"notes.test", []string{"h2", "http/1.1"}, []string{"TLS 1.3", "TLS 1.2"}},
+			want:    ClientHello{ServerName: "notes.test", ALPN: []string{"h2", "http/1.1"}, Versions: []string{"TLS 1.3", "TLS 1.2"}},
 			version: "TLS 1.3",
 		},
 		{
 			name:    "1.2 only, no ALPN",
 			client:  &tls.Config{ServerName: "a.example", MaxVersion: tls.VersionTLS12},
-			want:    ClientHello{"a.example", nil, []string{"TLS 1.2"}},
+			want:    ClientHello{ServerName: "a.example", Versions: []string{"TLS 1.2"}},
 			version: "TLS 1.2",
 		},
 		{
 			name:    "the server is older",
 			client:  &tls.Config{ServerName: "a.example", MinVersion: tls.VersionTLS10},
 			server:  &tls.Config{MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11},
-			want:    ClientHello{"a.example", nil, []string{"TLS 1.3", "TLS 1.2", "TLS 1.1", "TLS 1.0"}},
+			want:    ClientHello{ServerName: "a.example", Versions: []string{"TLS 1.3", "TLS 1.2", "TLS 1.1", "TLS 1.0"}},
 			version: "TLS 1.1",
 		},
 		{
 			name:    "an address has no name",
 			client:  &tls.Config{ServerName: "192.0.2.1"},
-			want:    ClientHello{"", nil, []string{"TLS 1.3", "TLS 1.2"}},
+			want:    ClientHello{Versions: []string{"TLS 1.3", "TLS 1.2"}},
 			version: "TLS 1.3",
 		},
 		{
 			name:    "hello retry request",
 			client:  &tls.Config{ServerName: "a.example", CurvePreferences: []tls.CurveID{tls.X25519, tls.CurveP384}},
 			server:  &tls.Config{CurvePreferences: []tls.CurveID{tls.CurveP384}},
-			want:    ClientHello{"a.example", nil, []string{"TLS 1.3", "TLS 1.2"}},
+			want:    ClientHello{ServerName: "a.example", Versions: []string{"TLS 1.3", "TLS 1.2"}},
 			version: "TLS 1.3",
 		},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			sent, received := handshake(t, test.client, test.server)
+			server := &tls.Config{}
+			if test.server != nil {
+				server = test.server
+			}
+			server.GetConfigForClient = func(h *tls.ClientHelloInfo) (*tls.Config, error) {
+				test.want.CipherSuites = h.CipherSuites
+				return nil, nil
+			}
+			sent, received := handshake(t, test.client, server)
 			checkClient(t, sent, test.want)
 			checkServer(t, received, test.version)
 			first := sent[:5+int(sent[3])<<8+int(sent[4])]
@@ -222,19 +230,20 @@ func TestHandmadeHellos(t *testing.T) {
 		want ClientHello
 		err  error
 	}{
-		{"no extensions", hello(1, 0x0301, clientMiddle, nil), ClientHello{Versions: []string{"TLS 1.0"}}, nil},
-		{"SSL 3", hello(1, 0x0300, clientMiddle, nil), ClientHello{Versions: []string{"SSLv3"}}, nil},
+		{"no extensions", hello(1, 0x0301, clientMiddle, nil), ClientHello{Versions: []string{"TLS 1.0"}, CipherSuites: []uint16{0x1301}}, nil},
+		{"SSL 3", hello(1, 0x0300, clientMiddle, nil), ClientHello{Versions: []string{"SSLv3"}, CipherSuites: []uint16{0x1301}}, nil},
 		{"GREASE left out", hello(1, 0x0303, clientMiddle, []byte(
 			extension(0x1a1a, "")+sni+
 				extension(16, "\x00\x06\x02\xaa\xaa\x02h2")+
 				extension(43, "\x06\xfa\xfa\x03\x04\x7f\x1c")+extension(0xdada, "\x00"))),
-			ClientHello{"a.b", []string{"h2"}, []string{"TLS 1.3", "0x7F1C"}}, nil},
+			ClientHello{ServerName: "a.b", ALPN: []string{"h2"}, Versions: []string{"TLS 1.3", "0x7F1C"}, CipherSuites: []uint16{0x1301}}, nil},
 		{"two names", hello(1, 0x0303, clientMiddle, []byte(sni+sni)), ClientHello{}, errMalformed},
 		{"name past its list", hello(1, 0x0303, clientMiddle, []byte(extension(0, "\x00\x06\x00\x00\x04a.b"))), ClientHello{}, errMalformed},
 		{"ALPN past its list", hello(1, 0x0303, clientMiddle, []byte(extension(16, "\x00\x03\x03h2"))), ClientHello{}, errMalformed},
 		{"an odd list of versions", hello(1, 0x0303, clientMiddle, []byte(extension(43, "\x03\x03\x04\x03"))), ClientHello{}, errMalformed},
 		{"extension past the list", hello(1, 0x0303, clientMiddle, []byte("\x00\x00\x00\x09a")), ClientHello{}, errMalformed},
 		{"bytes behind the extensions", hello(1, 0x0303, clientMiddle+"\x00\x00", []byte{}), ClientHello{}, errMalformed},
+		{"an odd list of suites", hello(1, 0x0303, "\x00\x00\x03\x13\x01\x13\x01\x00", nil), ClientHello{}, errMalformed},
 		{"no compression methods", hello(1, 0x0303, "\x00\x00\x02\x13\x01", nil), ClientHello{}, errMalformed},
 		{"a ServerHello", hello(2, 0x0303, clientMiddle, nil), ClientHello{}, errNotTLS},
 		{"an empty record", []byte{22, 3, 1, 0, 0}, ClientHello{}, errNotTLS},

@@ -111,10 +111,15 @@ func (c *client) broke(err error) {
 func (c *client) takeStream(s *h2.Stream) {
 	st := &stream{Stream: s, c: c}
 	st.ctx, st.end = context.WithCancelCause(c.ctx)
-	s.OnGone(st.gone)
 	c.served = true
+	at := c.p.now()
+	if s.Head().Refused != nil { // here, since there may be a flood of them
+		st.refused(at)
+		return
+	}
+	s.OnGone(st.gone)
 	c.streams.Add(1)
-	go st.run(c.p.now())
+	go st.run(at)
 }
 
 // A browserReset is how a browser ends a stream before its time.

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/hex"
+	"slices"
 	"strings"
 
 	"github.com/agentenv/netlog/netlog"
@@ -94,25 +95,51 @@ func (p *Proxy) request(r *wire.Request, url, target string) *netlog.Request {
 	}
 }
 
-// fields are HTTP/2's fields as the log has them.
+// fields are HTTP/2's fields as the log has them, but for those without a name,
+// which it has no form for.
 func (p *Proxy) fields(list []h2.Field) []netlog.Header {
 	if len(list) == 0 {
 		return nil
 	}
-	hs := make([]netlog.Header, len(list))
+	hs := make([]netlog.Header, 0, len(list))
 	for i := range list {
-		hs[i] = netlog.Header{Name: list[i].Name, Value: list[i].Value}
-		if p.redacts(hs[i].Name) {
-			hs[i].Value = removed
+		h := netlog.Header{Name: list[i].Name, Value: list[i].Value}
+		switch {
+		case h.Name == "":
+			continue
+		case p.redacts(h.Name), h.Name[0] == ':' && namesUser(h.Name, h.Value):
+			h.Value = removed
 		}
+		hs = append(hs, h)
 	}
 	return hs
 }
 
-// split is a head's fields as the log has them.
+// namesUser tells a user name, and maybe a password, where a malformed request has
+// them. Neither is ever logged.
+func namesUser(pseudo, value string) bool {
+	return (pseudo == ":authority" || pseudo == ":path" && value != "" && value[0] != '/') && strings.Contains(value, "@")
+}
+
+// split gives a head's pseudo-header fields and the others. In a malformed one they
+// may stand among each other.
 func (p *Proxy) split(h *h2.Head) (pseudo, regular []netlog.Header) {
-	all, n := p.fields(h.Fields), len(h.Pseudo())
-	return all[:n:n], all[n:]
+	all := p.fields(h.Fields)
+	isPseudo := func(h netlog.Header) bool { return h.Name[0] == ':' }
+	n := slices.IndexFunc(all, func(h netlog.Header) bool { return !isPseudo(h) })
+	if n < 0 {
+		return all, nil
+	}
+	pseudo, regular = all[:n:n], all[n:]
+	if slices.ContainsFunc(regular, isPseudo) {
+		for _, h := range regular {
+			if isPseudo(h) {
+				pseudo = append(pseudo, h)
+			}
+		}
+		regular = slices.DeleteFunc(regular, isPseudo)
+	}
+	return pseudo, regular
 }
 
 // trailers are those of a body as the log has them.
@@ -126,13 +153,13 @@ func (p *Proxy) trailers(b *body) []netlog.Header {
 // streamRequest is what the log has of a request's head in HTTP/2.
 func (p *Proxy) streamRequest(h *h2.Head, url, target string) *netlog.Request {
 	method, _ := h.Get(":method")
-	pseudo, regular := p.split(h)
+	pseudo, headers := p.split(h)
 	return &netlog.Request{
 		Method:      method,
 		URL:         url,
 		Target:      target,
 		Version:     "HTTP/2",
-		Headers:     p.published(regular),
+		Headers:     p.published(headers),
 		HeaderBytes: int64(h.Size),
 		Pseudo:      pseudo,
 	}
@@ -140,11 +167,11 @@ func (p *Proxy) streamRequest(h *h2.Head, url, target string) *netlog.Request {
 
 // streamResponse is what the log has of an answer's head in HTTP/2.
 func (p *Proxy) streamResponse(h *h2.Head) *netlog.Response {
-	pseudo, regular := p.split(h)
+	pseudo, headers := p.split(h)
 	return &netlog.Response{
 		Status:      h.Status(),
 		Version:     "HTTP/2",
-		Headers:     regular,
+		Headers:     headers,
 		HeaderBytes: int64(h.Size),
 		Pseudo:      pseudo,
 	}

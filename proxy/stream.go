@@ -91,21 +91,8 @@ func (st *stream) recovered() {
 // serve serves the request, whose head had been read at the given time.
 func (st *stream) serve(at time.Time) {
 	c, h := st.c, st.Head()
-	o := c.origin
-	authority, named := h.Get(":authority")
-	if !named {
-		authority, named = h.Get("host")
-	}
-	if authority != c.named {
-		if host, port, err := hostOf(authority, o.scheme); err == nil {
-			o = c.siblingFor(o, host, port)
-		}
-	}
+	o, authority, named := st.origin()
 	ex := st.newExchange(o, at, authority)
-	if h.Refused != nil {
-		ex.finish(refusedAlready(h))
-		return
-	}
 	if h.Malformed != "" { // RFC 9113 §8.1.1
 		ex.finish(refusalClosed(netlog.RefusedBadRequest, http2.ErrCodeProtocol.String()+": "+h.Malformed))
 		st.Reset(http2.ErrCodeProtocol)
@@ -124,8 +111,28 @@ func (st *stream) serve(at time.Time) {
 	st.exchange()
 }
 
-// refusedAlready is the refusal of a request that was ended as it came.
-func refusedAlready(h *h2.Head) *failure {
+// origin is what the request is for, as far as its connection goes, and its
+// authority by itself, where it names one.
+func (st *stream) origin() (o *origin, authority string, named bool) {
+	c, h := st.c, st.Head()
+	o = c.origin
+	if authority, named = h.Get(":authority"); !named {
+		authority, named = h.Get("host")
+	}
+	if authority != c.named {
+		if host, port, err := hostOf(authority, o.scheme); err == nil {
+			o = c.siblingFor(o, host, port)
+		}
+	}
+	return o, authority, named
+}
+
+// refused records a request that was ended as it came.
+func (st *stream) refused(at time.Time) {
+	defer st.end(nil)
+	defer st.Close()
+	h := st.Head()
+	o, authority, _ := st.origin()
 	code := netlog.RefusedBadRequest
 	switch {
 	case h.Refused.Late:
@@ -133,7 +140,7 @@ func refusedAlready(h *h2.Head) *failure {
 	case h.TooLong:
 		code = netlog.RefusedHeadTooLong
 	}
-	return refusalClosed(code, h.Refused.Error())
+	st.newExchange(o, at, authority).finish(refusalClosed(code, h.Refused.Error()))
 }
 
 // admits holds the request, which is for authority, to the connection's one name,

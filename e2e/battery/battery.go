@@ -66,17 +66,18 @@ const (
 	Plain  Leg = 1 << iota // http:// in absolute form
 	TLS                    // inside an intercepted TLS connection
 	Inside                 // http:// through a CONNECT to port 80, as ws:// goes
+	HTTP2                  // inside an intercepted TLS connection, in frames
 
-	All = Plain | TLS | Inside
+	All = Plain | TLS | Inside // that speak HTTP/1
 )
 
-// Each gives the single legs of a set; all of them for the zero value.
+// Each gives the single legs of a set; All for the zero value.
 func (l Leg) Each() []Leg {
 	if l == 0 {
 		l = All
 	}
 	var each []Leg
-	for _, one := range []Leg{Plain, TLS, Inside} {
+	for _, one := range []Leg{Plain, TLS, Inside, HTTP2} {
 		if l&one != 0 {
 			each = append(each, one)
 		}
@@ -92,6 +93,8 @@ func (l Leg) String() string {
 		return "tls"
 	case Inside:
 		return "inside"
+	case HTTP2:
+		return "http2"
 	}
 	return fmt.Sprint("legs ", int(l))
 }
@@ -99,7 +102,7 @@ func (l Leg) String() string {
 // A Case is one conversation.
 type Case struct {
 	Group, Name string
-	Legs        Leg  // that it makes sense on; 0: all
+	Legs        Leg  // that it makes sense on; 0: All
 	Ours        bool // right by our design, not by HTTP: not asked of others
 	Tunnel      bool // needs Setup.Tunnel
 	System      bool // over the system's network: without Setup.Dial
@@ -130,7 +133,7 @@ func (c Case) Run(p Proxy, leg Leg, o Options) (same bool, err error) {
 		o.Patience = 20 * time.Second
 	}
 	a := sharedAuthority()
-	n, err := newNetwork(a, o.Patience)
+	n, err := newNetwork(a, o.Patience, leg)
 	if err != nil {
 		return false, err
 	}

@@ -24,6 +24,7 @@ type entry struct {
 	anyBytes       bool       // the bodies are not compared
 	failed         string     // "phase code"; anyFailure: whichever
 	refused        string     // "code status"
+	reason         string     // what that of failed or refused begins with
 	broken         bool       // the answer is not complete
 	unparsed       bool       // an answer without a status, of which all is received
 
@@ -131,6 +132,18 @@ func (p pair) as(want entry) string {
 	return b.String()
 }
 
+// reason is why the pair failed or was refused.
+func (p pair) reason() string {
+	switch {
+	case p.end == nil:
+	case p.end.Failed != nil:
+		return p.end.Failed.Reason
+	case p.end.Refused != nil:
+		return p.end.Refused.Reason
+	}
+	return ""
+}
+
 func bodySum(b *netlog.Body) string {
 	switch {
 	case b == nil:
@@ -194,7 +207,7 @@ func compare(path string, expand func(string) string, leg Leg, want []entry) err
 	for _, e := range want {
 		if e.via == "" {
 			e.via = netlog.ViaPlain
-			if leg == TLS {
+			if leg == TLS || leg == HTTP2 {
 				e.via = netlog.ViaMITM
 			}
 		}
@@ -205,6 +218,9 @@ func compare(path string, expand func(string) string, leg Leg, want []entry) err
 		return fmt.Errorf("the log has\n%sand was to have\n%s", &got, &wanted)
 	}
 	for i, e := range want {
+		if got := pairs[i].reason(); !strings.HasPrefix(got, e.reason) {
+			return fmt.Errorf("the log's entry %d says %q, and was to say %q", i+1, got, e.reason)
+		}
 		if e.check == nil {
 			continue
 		}

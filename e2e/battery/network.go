@@ -18,6 +18,7 @@ import (
 type network struct {
 	authority *authority
 	patience  time.Duration
+	alpn      string // that the server agrees on
 	plain     net.Listener
 	secure    net.Listener
 	conns     chan *party // the server's side of each connection, once it can be used
@@ -34,8 +35,9 @@ type network struct {
 // maxConns bounds a case's connections to the server.
 const maxConns = 1024
 
-func newNetwork(a *authority, patience time.Duration) (*network, error) {
-	n := &network{authority: a, patience: patience, conns: make(chan *party, maxConns), hold: make(chan bool)}
+// newNetwork is one whose server speaks the leg's version of HTTP.
+func newNetwork(a *authority, patience time.Duration, leg Leg) (*network, error) {
+	n := &network{authority: a, patience: patience, alpn: leg.alpn(), conns: make(chan *party, maxConns), hold: make(chan bool)}
 	var err error
 	if n.plain, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
 		return nil, err
@@ -65,7 +67,7 @@ func (n *network) serve(l net.Listener, secure bool) {
 		}
 		n.running.Go(func() {
 			tape := &tape{Conn: conn}
-			session := tls.Server(tape, &tls.Config{GetCertificate: n.certificate, NextProtos: []string{"http/1.1"}})
+			session := tls.Server(tape, &tls.Config{GetCertificate: n.certificate, NextProtos: []string{n.alpn}})
 			if session.Handshake() == nil {
 				n.conns <- newParty("the server", session, tape, n.patience)
 			}

@@ -21,6 +21,7 @@ type party struct {
 	br       *bufio.Reader
 	tape     *tape         // below a TLS session; nil in the clear
 	patience time.Duration // how long anything may take
+	framing  *framing      // of HTTP/2; nil: none yet, or HTTP/1
 }
 
 func newParty(name string, conn net.Conn, t *tape, patience time.Duration) *party {

@@ -57,7 +57,7 @@ func (t *talk) expand(s string) string {
 	switch t.leg {
 	case Plain:
 		u, blame = o, "http://"+t.proxy
-	case TLS:
+	case TLS, HTTP2:
 		o, blame, port = "https://origin.test", "https://origin.test", "443"
 	}
 	_, own, _ := net.SplitHostPort(t.proxy)
@@ -115,7 +115,7 @@ func (t *talk) handshake(sni string) {
 	if t.err != nil {
 		return
 	}
-	p, err := t.b.handshake(t.authority, sni, "http/1.1")
+	p, err := t.b.handshake(t.authority, sni, t.leg.alpn())
 	if t.check(err); err == nil {
 		t.b, t.sessions = p, append(t.sessions, p)
 	}
@@ -126,6 +126,8 @@ func (t *talk) fresh() {
 	switch t.leg {
 	case TLS:
 		t.secure("origin.test:443", "origin.test")
+	case HTTP2:
+		t.freshFrames()
 	case Inside:
 		t.connect("origin.test:80")
 	default:
@@ -353,7 +355,11 @@ func (t *talk) leftOvers() {
 		if p == nil || t.err != nil || slices.Contains(t.gone, p) || t.below(p) {
 			continue
 		}
-		if s := p.leftOver(); s != "" {
+		left := p.leftOver
+		if p.framing != nil || t.leg == HTTP2 && slices.Contains(t.servers, p) {
+			left = p.leftFrames
+		}
+		if s := left(); s != "" {
 			t.fail("%s got more: %s", p.name, clip(s))
 		}
 	}

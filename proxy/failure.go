@@ -70,11 +70,14 @@ func (p *Proxy) failure(ctx context.Context, phase netlog.Phase, err error) *fai
 	if errors.As(err, &f) {
 		return f
 	}
+	var fault browserFault
 	switch cause := context.Cause(ctx); {
 	case p.killed.Load(), cause == errStopped:
 		return failed(phase, netlog.CodeStopped, errStopped.Error())
 	case cause == errClientGone, errors.As(cause, new(browserReset)):
 		return failed(phase, netlog.CodeClientGone, cause.Error())
+	case errors.As(cause, &fault):
+		return fault.failed(phase)
 	case cause != nil && errors.As(cause, &f):
 		return f
 	}

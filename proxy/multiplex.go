@@ -122,6 +122,19 @@ func (c *client) takeStream(s *h2.Stream) {
 	go st.run(at)
 }
 
+// A browserFault is what a browser does wrong, by which it ends what it asked for.
+type browserFault struct{ fault *h2.Error }
+
+func (e browserFault) Error() string { return e.fault.Error() }
+
+func (e browserFault) failed(phase netlog.Phase) *failure {
+	code := netlog.CodeBadRequest
+	if e.fault.Late {
+		code = netlog.CodeTimeout
+	}
+	return failed(phase, code, e.Error())
+}
+
 // A browserReset is how a browser ends a stream before its time.
 type browserReset struct{ code http2.ErrCode }
 

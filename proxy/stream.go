@@ -57,10 +57,8 @@ func (st *stream) gone(err error) {
 		st.cancel(errClientGone)
 	case e.Remote:
 		st.cancel(browserReset{e.Code})
-	case e.Late:
-		st.cancel(failed(netlog.PhaseSend, netlog.CodeTimeout, e.Error()))
 	default:
-		st.cancel(failed(netlog.PhaseSend, netlog.CodeBadRequest, e.Error()))
+		st.cancel(browserFault{e})
 	}
 }
 

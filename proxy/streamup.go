@@ -195,12 +195,15 @@ func (st *stream) send(to sink) error {
 func (st *stream) cutShort(err, broken error) error {
 	ex := st.ex
 	var f *failure
+	var fault browserFault
 	switch {
 	case ex.abandoned.Load():
 		if broken == nil {
 			broken = err
 		}
 		return broken
+	case errors.As(context.Cause(ex.ctx), &fault):
+		return fault.failed(netlog.PhaseSend)
 	case errors.As(context.Cause(ex.ctx), &f):
 		return f
 	case isTimeout(err):

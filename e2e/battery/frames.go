@@ -288,6 +288,25 @@ func (p *party) goes() error {
 	}
 }
 
+// abandoned reads up to the end of the connection, on which nothing but resets may
+// come that nothing more is wanted.
+func (p *party) abandoned() error {
+	for {
+		f, err := p.frame()
+		var late net.Error
+		switch {
+		case errors.As(err, &late) && late.Timeout():
+			return fmt.Errorf("%s's connection does not end", p.name)
+		case err != nil:
+			return nil
+		case f.kind == http2.FrameRSTStream && code(f.payload) == http2.ErrCodeCancel:
+		case f.kind == http2.FrameGoAway && code(f.payload[4:]) == http2.ErrCodeNo:
+		default:
+			return fmt.Errorf("%s got %v and was to get its connection's end", p.name, f)
+		}
+	}
+}
+
 // leftFrames is leftOver in HTTP/2.
 func (p *party) leftFrames() string {
 	raw := p.leftOver()

@@ -9,7 +9,7 @@ func Cases() []Case {
 		requests(), targets(), hosts(), otherNames(),
 		answers(), informational(), early(),
 		breaks(), reused(), upgrades(), connects(), timeLimits(), own(), streams(),
-		refusedFrames(), brokenFrames(),
+		refusedFrames(), brokenFrames(), passingFrames(), framesThatEnd(), frameLimits(),
 	)
 }
 

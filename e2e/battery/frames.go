@@ -128,6 +128,7 @@ type framing struct {
 	enc    *hpack.Encoder
 	dec    *hpack.Decoder
 	greets bool // its preface was sent, or has come
+	deaf   bool // SETTINGS are not acknowledged
 }
 
 // h2 is the party's.
@@ -206,7 +207,7 @@ func (p *party) frame() (frame, error) {
 		f := frame{kind: h.Type, flags: h.Flags, stream: h.StreamID}
 		switch got := got.(type) {
 		case *http2.SettingsFrame:
-			if !got.IsAck() {
+			if !got.IsAck() && !fr.deaf {
 				fr.WriteSettingsAck()
 			}
 			continue

@@ -178,7 +178,6 @@ func (c *Conn) Serve() error {
 	}()
 	c.mu.Lock()
 	c.rest()
-	c.awaitAck()
 	c.mu.Unlock()
 	err := c.read()
 	c.end(err)

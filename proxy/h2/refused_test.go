@@ -135,9 +135,7 @@ func TestSettingsThatAreNotAcknowledged(t *testing.T) {
 			return (s.hearing != nil) == want
 		}
 	}
-	if !running(true)() {
-		t.Error("there is no time limit")
-	}
+	eventually(t, "the limit", running(true))
 	s.fr.WriteSettingsAck()
 	eventually(t, "the end of the limit", running(false))
 	s.Offer(Offer{MaxStreams: 7})

@@ -32,6 +32,7 @@ func (c *Conn) settle(f *http2.SettingsFrame) (Settings, error) {
 	}
 	c.framer.WriteSettingsAck()
 	c.settled = true
+	c.awaitAck()
 	c.writer.Signal()
 	c.openNext()
 	c.pump()
@@ -53,9 +54,10 @@ func (c *Conn) acknowledged() {
 	c.awaitAck()
 }
 
-// awaitAck starts the time within which the peer has to acknowledge our SETTINGS.
+// awaitAck starts the time within which the peer, which has begun to speak, has to
+// acknowledge our SETTINGS.
 func (c *Conn) awaitAck() {
-	if c.cfg.Timeouts.Settings == 0 || !c.writing || c.unheard == 0 || c.hearing != nil || c.err != nil {
+	if c.cfg.Timeouts.Settings == 0 || !c.settled || !c.writing || c.unheard == 0 || c.hearing != nil || c.err != nil {
 		return
 	}
 	c.hearBy = time.Now().Add(c.cfg.Timeouts.Settings)

@@ -292,6 +292,12 @@ func (ex *exchange) browserGone() *failure {
 // fail ends an exchange that has no answer: the browser gets our page, once its
 // request has been read for the log.
 func (u *upstream) fail(ex *exchange, f *failure) bool {
+	if ex.http2 && wanted(f) { // which takes it while it still sends
+		ex.writeOpen()
+		ex.from.page(ex, f)
+		u.giveUp(ex)
+		return u.conclude(ex, f, false)
+	}
 	u.giveUp(ex)
 	if wanted(f) {
 		ex.from.page(ex, f)
@@ -318,6 +324,9 @@ func wanted(f *failure) bool {
 func (u *upstream) conclude(ex *exchange, f *failure, goesOn bool) bool {
 	if f != nil {
 		goesOn = false
+		if ex.http2 {
+			ex.hurry()
+		}
 		u.giveUp(ex)
 	}
 	<-ex.uploaded

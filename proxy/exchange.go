@@ -42,6 +42,7 @@ type exchange struct {
 	changed   []string      // what an option has changed of it
 	unsent    error         // what kept the rest from going up; read after uploaded
 	abandoned atomic.Bool   // it goes nowhere any more and is read for the log alone
+	hurried   atomic.Bool   // and what has not come by now is not waited for
 
 	up, down atomic.Int64 // bytes on the wire each way, heads and framing with them
 
@@ -147,18 +148,37 @@ func urlOf(o *origin, t wire.Target, raw string) (url, target string) {
 // log. A browser that waits for a 100 is expected to wait for one second only
 // (RFC 9110 §10.1.1 lets it send without one).
 func (ex *exchange) drainTime() time.Duration {
-	if ex.expects {
+	switch {
+	case ex.hurried.Load():
+		return 0
+	case ex.expects:
 		return 2 * time.Second
 	}
 	return 10 * time.Second
+}
+
+// limitDrain sets that time.
+func (ex *exchange) limitDrain() {
+	ex.from.SetReadDeadline(time.Now().Add(ex.drainTime()))
+	if ex.hurried.Load() { // meanwhile
+		ex.from.SetReadDeadline(time.Now())
+	}
 }
 
 // abandon says that the request goes nowhere any more: what still comes of its
 // body is only for the log.
 func (ex *exchange) abandon() {
 	if !ex.abandoned.Swap(true) {
-		ex.from.SetReadDeadline(time.Now().Add(ex.drainTime()))
+		ex.limitDrain()
 	}
+}
+
+// hurry does so when the browser is to learn at once of the exchange's end, which
+// ends its sending too: the log has what had come by then.
+func (ex *exchange) hurry() {
+	ex.hurried.Store(true)
+	ex.abandoned.Store(true)
+	ex.from.SetReadDeadline(time.Now())
 }
 
 // isUploaded tells whether no more of the request comes.

@@ -206,15 +206,22 @@ func (st *stream) turnDown(f *failure) {
 		ex.finish(f)
 		return
 	}
+	whole := st.Whole()
+	if !whole { // and may not come to its end while the browser waits
+		ex.writeOpen()
+		st.page(ex, f)
+	}
 	st.drain(ex)
 	ex.finish(f)
-	st.page(ex, f)
+	if whole {
+		st.page(ex, f)
+	}
 	st.release(ex, f, false)
 }
 
 // drain reads, for the log, the body of a request that goes nowhere.
 func (st *stream) drain(ex *exchange) {
-	st.SetReadDeadline(time.Now().Add(ex.drainTime()))
+	ex.limitDrain()
 	for !ex.sending.whole && ex.sending.tap.size < st.c.p.Keep.RequestBody {
 		piece, end, err := st.Next()
 		if err != nil {

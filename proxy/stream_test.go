@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"golang.org/x/net/http2"
 
@@ -202,6 +203,59 @@ func TestResetsOfServersPass(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// It does so while the browser still has something to send, which is not waited for.
+func TestResetsOfServersPassDuringAnUpload(t *testing.T) {
+	for _, c := range []struct{ path, want string }{
+		{"/before", "failed send reset"},
+		{"/within", "200 failed receive reset"},
+	} {
+		t.Run(c.path, func(t *testing.T) {
+			w := newWorld(t, nil)
+			s := w.h2server(func(st *h2.Stream) {
+				if piece, _, err := st.Next(); string(piece) != "some" || err != nil {
+					t.Errorf("the server got %q, %v", piece, err)
+				}
+				if c.path == "/within" {
+					st.WriteHead(fields(":status", "200"), false)
+				}
+				st.Reset(http2.ErrCodeConnect)
+			})
+			b := w.h2browser(s.addr)
+			st := b.ask(b.post(c.path), false)
+			st.Write([]byte("some"), false)
+			st.SetReadDeadline(time.Now().Add(new(exchange).drainTime() / 2))
+			a := answerTo(st)
+			var e *h2.Error
+			if !errors.As(a.err, &e) || e.Code != http2.ErrCodeConnect || !e.Remote || !e.Stream {
+				t.Errorf("the browser got %v", a)
+			}
+			p := w.want(s.addr, "exchange mitm POST https://ADDR"+c.path+" "+c.want)[0]
+			if body := p.requestBody(); body == nil || body.Size != 4 {
+				t.Errorf("body: %+v", body)
+			}
+		})
+	}
+}
+
+// So does a page of ours.
+func TestAPageDuringAnUpload(t *testing.T) {
+	w := newWorld(t, nil)
+	s := w.h2server(func(st *h2.Stream) { t.Error("it was asked something") })
+	b := w.h2browser(s.addr)
+	head := b.post("/")
+	head[2].Value = "other.test"
+	st := b.ask(head, false)
+	st.SetReadDeadline(time.Now().Add(new(exchange).drainTime() / 2))
+	if a := answerTo(st); a.head.Status() != 421 || a.err != nil {
+		t.Errorf("%v", a)
+	}
+	st.Write([]byte("body"), true)
+	p := w.waitFor(1)[0]
+	if body := p.requestBody(); p.end.Refused == nil || body == nil || body.Size != 4 {
+		t.Errorf("%+v, body %+v", p.end, body)
 	}
 }
 

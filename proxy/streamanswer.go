@@ -124,8 +124,16 @@ func (st *stream) left() bool {
 // was no stream for it.
 func (st *stream) conclude(up *h2.Stream, f *failure) {
 	ex := st.ex
-	if f != nil {
+	paged := f != nil && ex.response == nil && wanted(f) && !f.isReset()
+	switch {
+	case paged:
+		ex.writeOpen()
+		st.page(ex, f) // before all of the request is there: it may last
 		ex.abandon()
+	case f != nil:
+		ex.hurry()
+	}
+	if f != nil {
 		if up != nil {
 			up.Reset(st.code())
 		}
@@ -142,7 +150,7 @@ func (st *stream) conclude(up *h2.Stream, f *failure) {
 			f = &sending
 		}
 	}
-	if f != nil && ex.response == nil && wanted(f) && !f.isReset() {
+	if f != nil && !paged && ex.response == nil && wanted(f) && !f.isReset() {
 		st.page(ex, f)
 	}
 	st.release(ex, f, false)

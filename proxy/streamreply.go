@@ -19,7 +19,16 @@ import (
 func (st *stream) write(fields []h2.Field, end bool) error {
 	st.writing.renew(time.Now())
 	st.ended = st.ended || end
-	return st.WriteHead(fields, end)
+	return st.met(st.WriteHead(fields, end))
+}
+
+// met has an end of the stream by the browser be known as such to whoever meets it
+// as an error, which may be before the stream is told of it.
+func (st *stream) met(err error) error {
+	if err != nil && !isTimeout(err) {
+		st.gone(err)
+	}
+	return err
 }
 
 // put sends a piece of the answer; end: the last, behind which come the trailers.
@@ -27,7 +36,7 @@ func (st *stream) put(piece []byte, end bool, trailers []h2.Field) error {
 	st.writing.renew(time.Now())
 	last := end && trailers == nil
 	st.ended = st.ended || last
-	err := st.Write(piece, last)
+	err := st.met(st.Write(piece, last))
 	if err == nil && end && !last {
 		err = st.write(trailers, true)
 	}

@@ -158,7 +158,7 @@ func (st *stream) send(to sink) error {
 		if !ex.abandoned.Load() {
 			coming.renew(time.Now())
 			if ex.abandoned.Load() { // meanwhile: its deadline goes before ours
-				st.SetReadDeadline(time.Now().Add(ex.drainTime()))
+				ex.limitDrain()
 			}
 		}
 		piece, end, err := st.Next()
@@ -194,14 +194,16 @@ func (st *stream) send(to sink) error {
 // going nowhere, that ends the work upstream too.
 func (st *stream) cutShort(err, broken error) error {
 	ex := st.ex
-	var f *failure
-	var fault browserFault
-	switch {
-	case ex.abandoned.Load():
+	if ex.abandoned.Load() {
 		if broken == nil {
 			broken = err
 		}
 		return broken
+	}
+	st.met(err)
+	var f *failure
+	var fault browserFault
+	switch {
 	case errors.As(context.Cause(ex.ctx), &fault):
 		return fault.failed(netlog.PhaseSend)
 	case errors.As(context.Cause(ex.ctx), &f):

@@ -60,8 +60,9 @@ type sample struct {
 	rate         float64       // requests a second
 	bytesRate    float64       // bytes a second
 	p50, p99     time.Duration
-	rss          int64 // bytes, at most
-	connection   int64 // bytes of an idle connection
+	rss          int64   // bytes, at most
+	connection   int64   // bytes of an idle connection
+	files        float64 // descriptors of one
 }
 
 func (s sample) cpu() time.Duration { return s.user + s.system }
@@ -149,6 +150,10 @@ func (b *bench) turn(ctx context.Context, w workload, name string) (s sample, er
 	if err != nil {
 		return s, err
 	}
+	files, err := p.files()
+	if err != nil {
+		return s, err
+	}
 	g, err := load.Dial(ctx, c)
 	if err != nil {
 		return s, err
@@ -160,7 +165,11 @@ func (b *bench) turn(ctx context.Context, w workload, name string) (s sample, er
 	if w.idle {
 		time.Sleep(settle)
 		now, err := p.memory("VmRSS")
-		return sample{rss: now, connection: (now - before) / int64(c.Connections)}, err
+		if err != nil {
+			return s, err
+		}
+		open, err := p.files()
+		return sample{rss: now, connection: (now - before) / int64(c.Connections), files: float64(open-files) / float64(c.Connections)}, err
 	}
 	return b.figures(ctx, w, p, g)
 }
@@ -272,6 +281,7 @@ func median(samples []sample) sample {
 	m.p99 = middle(samples, func(s sample) time.Duration { return s.p99 })
 	m.rss = middle(samples, func(s sample) int64 { return s.rss })
 	m.connection = middle(samples, func(s sample) int64 { return s.connection })
+	m.files = middle(samples, func(s sample) float64 { return s.files })
 	return m
 }
 

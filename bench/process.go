@@ -154,3 +154,9 @@ func (p *process) memory(figure string) (int64, error) {
 	kib, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(line), " kB"), 10, 64)
 	return kib << 10, err
 }
+
+// files is how many descriptors the process has open.
+func (p *process) files() (int, error) {
+	open, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", p.cmd.Process.Pid))
+	return len(open), err
+}

@@ -121,10 +121,13 @@ func (r *results) printAbout(w io.Writer) {
 			if one.workload.perGiB {
 				unit = " (CPU of a GiB)"
 			}
-			fmt.Fprintf(w, "  %-8s %s%s\n", name, one.workload.about, unit)
+			fmt.Fprintf(w, "  %-12s %s%s\n", name, one.workload.about, unit)
+		}
+		if one.workload.idle && one.err == nil {
+			fmt.Fprintf(w, "  %-12s %s: %.0f KiB and %.1f descriptors a connection\n", "", one.party, float64(one.sample.connection)/(1<<10), one.sample.files)
 		}
 		if one.err != nil {
-			fmt.Fprintf(w, "  %-8s %s failed: %v\n", "", one.party, one.err)
+			fmt.Fprintf(w, "  %-12s %s failed: %v\n", "", one.party, one.err)
 		}
 	}
 }

@@ -67,6 +67,9 @@ func workloads() []workload {
 		}, {
 			name: "idle", about: "1,000 connections that have had one exchange",
 			load: load.Config{Target: origin.JSON, Tunnel: true, Connections: 1000}, secure: true, idle: true, parties: most,
+		}, {
+			name: "idle-tunnels", about: "1,000 undecrypted tunnels that have had one exchange",
+			load: load.Config{Target: origin.JSON, Tunnel: true, Connections: 1000}, tunnel: true, idle: true, parties: most,
 		},
 	}
 }

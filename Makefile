@@ -19,7 +19,7 @@ IMAGE ?= agentenv-netlog
 TOOL := go tool -modfile=tools/go.mod
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 
-.PHONY: help build image fmt lint test race docs fuzz e2e e2e-setup soak tour bench benchmarks battery vuln
+.PHONY: help build image fmt lint test race docs fuzz e2e e2e-setup soak tour bench performance benchmarks battery vuln
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
@@ -74,6 +74,9 @@ tour: ## the whole product on one machine, to watch (root); its files go to TOUR
 
 bench: ## the proxy beside its peers and the floor, one table (BENCHFLAGS="-only json")
 	go run ./bench $(BENCHFLAGS)
+
+performance: ## bench, how cost grows, and both in docs/performance.md with its plots
+	go run ./bench -plots docs/performance -page docs/performance.md $(BENCHFLAGS)
 
 # In turns, since a machine's speed drifts; without the benchmarks that check a GiB.
 benchmarks: ## the parts' benchmarks (BENCH=regexp, PARTS=packages) at the commit BEFORE (HEAD) and now, six times each, by benchstat

@@ -40,7 +40,7 @@ func (b *bench) names(ctx context.Context) (parts []part, err error) {
 	}
 	rounds := make([]part, b.rounds)
 	for i := range rounds {
-		user, system, err := s.cpu()
+		before, err := s.cpu()
 		if err != nil {
 			return nil, err
 		}
@@ -50,13 +50,13 @@ func (b *bench) names(ctx context.Context) (parts []part, err error) {
 			return nil, err
 		}
 		took := time.Since(began)
-		userNow, systemNow, err := s.cpu()
+		now, err := s.cpu()
 		if err != nil {
 			return nil, err
 		}
 		rounds[i] = part{
 			name: nameDNS, about: fmt.Sprintf("an answer about a site's name, %d asking at a time", asking),
-			took: took * asking / time.Duration(n), cpu: (userNow + systemNow - user - system) / time.Duration(n),
+			took: took * asking / time.Duration(n), cpu: (now.all - before.all) / time.Duration(n),
 			answers: float64(n) / took.Seconds(),
 		}
 	}

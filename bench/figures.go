@@ -43,13 +43,13 @@ var (
 	sizes     = plot.Axis{Write: bytesOf, Ticks: []float64{1 << 20, 2 << 20, 4 << 20, 8 << 20, 16 << 20, 32 << 20, 64 << 20, 128 << 20, 256 << 20, 512 << 20, 1 << 30}}
 )
 
-// lines are a measure of each party.
+// lines are a measure of each party, up to the rate at which more makes no more.
 func (g *growth) lines(of measure, dashed bool) (lines []plot.Line) {
 	for _, party := range g.parties() {
 		l := plot.Line{Name: party, Colour: colours[party], Dashed: dashed}
 		for _, p := range g.points {
 			for _, r := range p.rows {
-				if r.party == party && r.err == nil {
+				if n := len(l.Points); r.party == party && r.err == nil && (n == 0 || l.Points[n-1].X < g.reached(p, r)) {
 					l.Points = append(l.Points, plot.Point{X: g.reached(p, r), Y: of(r.sample)})
 				}
 			}

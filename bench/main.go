@@ -115,20 +115,19 @@ func run(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
+	if o.plots != "" {
+		if r.grown, err = b.grow(ctx, o.points); err != nil {
+			return err
+		}
+		if err := draw(o.plots, r.grown); err != nil {
+			return err
+		}
+	}
 	var table, growth strings.Builder
 	if len(r.rows)+len(r.parts) > 0 {
 		r.print(&table)
 	}
-	if o.plots != "" {
-		grown, err := b.grow(ctx, o.points)
-		if err != nil {
-			return err
-		}
-		if err := draw(o.plots, grown); err != nil {
-			return err
-		}
-		printGrowths(&growth, grown)
-	}
+	printGrowths(&growth, r.grown)
 	fmt.Print(table.String(), "\n", growth.String())
 	if o.page == "" {
 		return nil

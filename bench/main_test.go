@@ -34,7 +34,7 @@ func TestMedian(t *testing.T) {
 }
 
 func TestAProcessSaysWhereItListensAndWhatItTakes(t *testing.T) {
-	p, err := start("/bin/sh", []string{"-c", "echo noise >&2; echo listening on 127.0.0.1:9 >&2; i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done; echo done >&2; read line"})
+	p, err := start("/bin/sh", []string{"-c", "echo noise >&2; i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done; echo listening on 127.0.0.1:9 >&2; while :; do :; done"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,11 +44,27 @@ func TestAProcessSaysWhereItListensAndWhatItTakes(t *testing.T) {
 	if rss, err := p.memory("VmHWM"); err != nil || rss < 100<<10 || rss > 1<<30 {
 		t.Errorf("VmHWM %d, %v", rss, err)
 	}
-	if user, system, err := p.cpu(); err != nil || user+system <= 0 {
-		t.Errorf("CPU %v and %v, %v", user, system, err)
+	if u, err := p.cpu(); err != nil || u.all <= 0 {
+		t.Errorf("CPU %+v, %v", u, err)
 	}
 	if err := p.stop(); err == nil {
 		t.Error("a shell ended by SIGTERM ended well")
+	}
+}
+
+func TestUserAndSystemAreAllOfIt(t *testing.T) {
+	before := usage{user: 10, system: 10, all: 25}
+	for _, test := range []struct {
+		now          usage
+		user, system time.Duration
+	}{
+		{before, 0, 0},
+		{usage{user: 10, system: 10, all: 29}, 4, 0}, // less than /proc can tell
+		{usage{user: 20, system: 40, all: 65}, 10, 30},
+	} {
+		if user, system := test.now.since(before); user != test.user || system != test.system {
+			t.Errorf("%+v: %d and %d, want %d and %d", test.now, user, system, test.user, test.system)
+		}
 	}
 }
 
@@ -129,7 +145,10 @@ func TestAGrowthIsDrawnAtWhatWasReached(t *testing.T) {
 		return row{party: "ours", sample: sample{user: 60, rate: rate, p50: 1, p99: 2, rss: mib}}
 	}
 	g := &growth{name: nameRates, of: "messages", write: count, sizes: []float64{200, 2000}, rates: true, at: func(float64) workload { return workload{} }}
-	g.points = []point{{size: 200, rows: []row{ours(100)}}, {size: 2000, rows: []row{ours(700)}}, {size: 20_000, rows: []row{{party: "ours", err: os.ErrDeadlineExceeded}}}}
+	g.points = []point{{size: 200, rows: []row{ours(100)}}, {size: 2000, rows: []row{ours(700)}},
+		{size: 6000, rows: []row{ours(600)}}, // too much: less went
+		{size: 20_000, rows: []row{{party: "ours", err: os.ErrDeadlineExceeded}}},
+	}
 	want := []plot.Line{{Name: "ours", Colour: colours["ours"], Points: []plot.Point{{X: 200, Y: 60}, {X: 1400, Y: 60}}}}
 	if got := g.figure().Charts[0].Lines; !reflect.DeepEqual(got, want) {
 		t.Errorf("drawn as %v, want %v", got, want)
@@ -148,6 +167,24 @@ func TestSizesAreReadable(t *testing.T) {
 	for n, want := range map[float64]string{1: "1 B", 16 << 10: "16 KiB", 1 << 30: "1 GiB"} {
 		if got := bytesOf(n); got != want {
 			t.Errorf("%v is %q, want %q", n, got, want)
+		}
+	}
+}
+
+func TestThePageHasAPlaceForAllThatIsMeasured(t *testing.T) {
+	b, err := os.ReadFile("../docs/performance.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := string(b)
+	for _, block := range []string{tableBlock, growthBlock} {
+		if _, err := replaceBlock(page, block, "new"); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, g := range growths() {
+		if !strings.Contains(page, "](performance/"+g.name+".svg)") {
+			t.Errorf("it does not show how cost grows with %s", g.name)
 		}
 	}
 }

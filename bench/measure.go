@@ -181,7 +181,7 @@ const settle = 200 * time.Millisecond
 // figures measures a party that is warm.
 func (b *bench) figures(ctx context.Context, w workload, p *process, g *load.Generator) (s sample, err error) {
 	time.Sleep(settle)
-	user, system, err := p.cpu()
+	before, err := p.cpu()
 	if err != nil {
 		return s, err
 	}
@@ -190,16 +190,17 @@ func (b *bench) figures(ctx context.Context, w workload, p *process, g *load.Gen
 		return s, err
 	}
 	time.Sleep(settle)
-	userNow, systemNow, err := p.cpu()
+	now, err := p.cpu()
 	if err != nil {
 		return s, err
 	}
+	user, system := now.since(before)
 	units := float64(r.Requests)
 	if w.perGiB {
 		units = float64(r.Bytes) / (1 << 30)
 	}
-	s.user = time.Duration(float64(userNow-user) / units)
-	s.system = time.Duration(float64(systemNow-system) / units)
+	s.user = time.Duration(float64(user) / units)
+	s.system = time.Duration(float64(system) / units)
 	s.rate = float64(r.Requests) / r.Took.Seconds()
 	s.bytesRate = float64(r.Bytes) / r.Took.Seconds()
 	s.p50, s.p99 = r.P50, r.P99

@@ -22,6 +22,7 @@ type outsider struct {
 	name  string
 	where string // how to install it
 	paths []string
+	asked string // what it tells its version for, in its first line
 	ready string // what it says before the address it listens on
 	args  func(b *bench, dir string) ([]string, error)
 
@@ -32,12 +33,12 @@ type outsider struct {
 func outsiders() []outsider {
 	return []outsider{
 		{
-			name: "mitmdump", where: "mitmproxy 8 or later, by e2e/setup for one",
-			paths: []string{"e2e/.venv-mitmproxy/bin/mitmdump", "mitmdump"},
+			name: "mitmdump", where: "mitmproxy, by e2e/setup for one",
+			paths: []string{"e2e/.venv-mitmproxy/bin/mitmdump", "mitmdump"}, asked: "--version",
 			ready: "proxy listening at ", args: mitmdump,
 		}, {
 			name: "squid", where: "one with OpenSSL, Debian's squid-openssl",
-			paths: []string{"squid", "/usr/sbin/squid"},
+			paths: []string{"squid", "/usr/sbin/squid"}, asked: "-v",
 			ready: " local=", args: squid,
 		}, {
 			name: "nghttpx", where: "Debian's nghttp2-proxy",
@@ -61,6 +62,16 @@ func outside(name string) (o outsider, program string) {
 		return o, ""
 	}
 	return outsider{}, ""
+}
+
+// version is what an outsider says that it is.
+func (o outsider) version(program string) string {
+	said, err := exec.Command(program, o.asked).Output()
+	if err != nil {
+		return err.Error()
+	}
+	line, _, _ := strings.Cut(string(said), "\n")
+	return line
 }
 
 // mitmdump has it write all flows to a file, its authority's key being no RSA key

@@ -106,33 +106,43 @@ func (p *process) stop() error {
 	return err
 }
 
-// cpu is the processors' time that the process has taken so far.
-func (p *process) cpu() (user, system time.Duration, err error) {
+// A usage is the processors' time that a process has taken so far.
+type usage struct {
+	user, system time.Duration // in hundredths of a second
+	all          time.Duration // exactly
+}
+
+// since is what was taken since an earlier usage.
+func (u usage) since(before usage) (user, system time.Duration) {
+	all, user, system := u.all-before.all, u.user-before.user, u.system-before.system
+	system = time.Duration(float64(all) * float64(system) / float64(max(user+system, 1)))
+	return all - system, system
+}
+
+func (p *process) cpu() (u usage, err error) {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
 	if err != nil {
-		return 0, 0, err
+		return u, err
 	}
 	// The name, in parentheses, may hold anything; utime and stime are the 12th and 13th fields behind it (proc(5)).
 	fields := bytes.Fields(b[bytes.LastIndexByte(b, ')')+1:])
 	if len(fields) < 13 {
-		return 0, 0, errors.New("/proc/PID/stat is too short")
+		return u, errors.New("/proc/PID/stat is too short")
 	}
 	ticks := func(field []byte) time.Duration {
 		n, convErr := strconv.ParseInt(string(field), 10, 64)
 		err = errors.Join(err, convErr)
 		return time.Duration(n) * (time.Second / 100) // USER_HZ is 100 on every architecture of Go's
 	}
-	user, system = ticks(fields[11]), ticks(fields[12])
+	u.user, u.system = ticks(fields[11]), ticks(fields[12])
 	if err != nil {
-		return 0, 0, err
+		return u, err
 	}
-	all, err := p.clock()
-	system = time.Duration(float64(all) * float64(system) / float64(max(user+system, 1)))
-	return all - system, system, err
+	u.all, err = p.clock()
+	return u, err
 }
 
-// clock is that time in nanoseconds, where /proc has hundredths of a second: the
-// process's own clock, whose number clock_getcpuclockid(3) makes so.
+// clock is the process's own clock, whose number clock_getcpuclockid(3) makes so.
 func (p *process) clock() (time.Duration, error) {
 	const cpuClock = 2
 	var t unix.Timespec

@@ -14,6 +14,7 @@ import (
 type results struct {
 	rows  []row
 	parts []part
+	grown []*growth
 }
 
 // row is the one of a workload and a party; false when it has no figures.
@@ -30,6 +31,18 @@ func (r *results) part(name string) (part, bool) {
 	for _, one := range r.parts {
 		if one.name == name {
 			return one, true
+		}
+	}
+	return part{}, false
+}
+
+// converted is the log of so many entries among what grows.
+func (r *results) converted(entries float64) (part, bool) {
+	for _, g := range r.grown {
+		for _, p := range g.points {
+			if p.log != nil && p.size == entries {
+				return *p.log, true
+			}
 		}
 	}
 	return part{}, false
@@ -63,7 +76,7 @@ func (r *results) print(w io.Writer) {
 	fmt.Fprintf(w, "%s, %s/%s, %d processors\n\n", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU())
 	r.printRows(w)
 	r.printAbout(w)
-	r.printAbsent(w)
+	r.printOutsiders(w)
 	r.printParts(w)
 	r.printTargets(w)
 }
@@ -132,13 +145,19 @@ func (r *results) printAbout(w io.Writer) {
 	}
 }
 
-// printAbsent says which parties some workload would have had, were they installed.
-func (r *results) printAbsent(w io.Writer) {
+// printOutsiders says which they are, of those that some workload would have.
+func (r *results) printOutsiders(w io.Writer) {
+	before := "\n"
 	for _, o := range outsiders() {
-		wanted := slices.ContainsFunc(r.rows, func(one row) bool { return slices.Contains(one.workload.parties, o.name) })
-		if _, program := outside(o.name); wanted && program == "" {
-			fmt.Fprintf(w, "  %s is not installed and has no figures (%s)\n", o.name, o.where)
+		if !slices.ContainsFunc(r.rows, func(one row) bool { return slices.Contains(one.workload.parties, o.name) }) {
+			continue
 		}
+		is := "not installed and has no figures (" + o.where + ")"
+		if _, program := outside(o.name); program != "" {
+			is = o.version(program)
+		}
+		fmt.Fprintf(w, "%s%s is %s\n", before, o.name, is)
+		before = ""
 	}
 }
 

@@ -38,6 +38,12 @@ func targets() []target {
 			return figure(one), ok
 		}
 	}
+	million := func(figure func(part) float64) func(*results) (float64, bool) {
+		return func(r *results) (float64, bool) {
+			one, ok := r.converted(1_000_000)
+			return figure(one), ok
+		}
+	}
 	rss := func(s sample) float64 { return float64(s.rss) / mib }
 	milliseconds := func(p part) float64 { return float64(p.took) / float64(time.Millisecond) }
 	return []target{
@@ -66,6 +72,8 @@ func targets() []target {
 		{"har: 1,441 entries", false, 50, "ms", partOf(nameHAR, milliseconds)},
 		{"har, long: log a second", true, 120, "MiB", partOf(nameLongHAR, func(p part) float64 { return p.rate / mib })},
 		{"har, long: peak RSS", false, 160, "MiB", partOf(nameLongHAR, func(p part) float64 { return float64(p.rss) / mib })},
+		{"har, a million entries: log a second", true, 120, "MiB", million(func(p part) float64 { return p.rate / mib })},
+		{"har, a million entries: peak RSS", false, 160, "MiB", million(func(p part) float64 { return float64(p.rss) / mib })},
 		{"har, twice as long: CPU over that of the long one", false, 2.3, "×", func(r *results) (float64, bool) {
 			return r.partRatio(nameTwiceHAR, nameLongHAR, func(p part) float64 { return float64(p.cpu) })
 		}},

@@ -85,12 +85,12 @@ func (c *client) newExchange(o *origin, at time.Time) *exchange {
 	}
 	url, target := urlOf(o, c.target, string(r.Target))
 	c.opened(ex, o, at, c.p.request(r, url, target))
+	ex.begin()
 	c.current = ex
 	return ex
 }
 
-// opened makes ex an exchange for o, of a request that was read at the given time:
-// its open line is on its way, or written where nothing more of it is to come.
+// opened makes ex an exchange for o, of a request that was read at the given time.
 func (c *client) opened(ex *exchange, o *origin, at time.Time, r *netlog.Request) {
 	ex.c, ex.origin = c, o
 	ex.uploaded, ex.done = make(chan struct{}), make(chan struct{})
@@ -103,8 +103,13 @@ func (c *client) opened(ex *exchange, o *origin, at time.Time, r *netlog.Request
 	if c.p.StandIn {
 		bare(r)
 	}
+}
+
+// begin has the open line written: at once where nothing more of the request is to
+// come.
+func (ex *exchange) begin() {
 	if !ex.sending.whole {
-		ex.begin()
+		ex.entry.begin()
 		return
 	}
 	ex.p.count(ex.open.Kind, 1)

@@ -102,6 +102,7 @@ func (c *client) broke(err error) {
 	case !c.served && !e.Late:
 		ex := &exchange{from: c, ctx: c.ctx, cancel: c.cancel, malformed: true}
 		c.opened(ex, c.origin, c.p.now(), &netlog.Request{URL: c.origin.scheme + "://" + c.origin.authority() + "/"})
+		ex.begin()
 		ex.finish(refusalClosed(netlog.RefusedBadRequest, e.Error()))
 	}
 	c.p.Logger.Warn("an HTTP/2 connection was ended, as its browser broke the protocol", "browser", c.addr, "error", e.Error())

@@ -91,6 +91,8 @@ func (st *stream) serve(at time.Time) {
 	c, h := st.c, st.Head()
 	o, authority, named := st.origin()
 	ex := st.newExchange(o, at, authority)
+	ex.begin() // not within: a new goroutine's stack would have to grow once more for the line
+
 	if h.Malformed != "" { // RFC 9113 §8.1.1
 		ex.finish(refusalClosed(netlog.RefusedBadRequest, http2.ErrCodeProtocol.String()+": "+h.Malformed))
 		st.Reset(http2.ErrCodeProtocol)
@@ -138,7 +140,9 @@ func (st *stream) refused(at time.Time) {
 	case h.TooLong:
 		code = netlog.RefusedHeadTooLong
 	}
-	st.newExchange(o, at, authority).finish(refusalClosed(code, h.Refused.Error()))
+	ex := st.newExchange(o, at, authority)
+	ex.begin()
+	ex.finish(refusalClosed(code, h.Refused.Error()))
 }
 
 // admits holds the request, which is for authority, to the connection's one name,
@@ -166,8 +170,7 @@ func (st *stream) admits(o *origin, authority string, named bool) *failure {
 	return f
 }
 
-// newExchange is the exchange of the stream's request, which is for authority. Its
-// open line is on its way.
+// newExchange is the exchange of the stream's request, which is for authority.
 func (st *stream) newExchange(o *origin, at time.Time, authority string) *exchange {
 	h := st.Head()
 	method, _ := h.Get(":method")

@@ -42,7 +42,7 @@ func outsiders() []outsider {
 			ready: " local=", args: squid,
 		}, {
 			name: "nghttpx", where: "Debian's nghttp2-proxy",
-			paths: []string{"nghttpx", "/usr/sbin/nghttpx"},
+			paths: []string{"nghttpx", "/usr/sbin/nghttpx"}, asked: "--version",
 			ready: "Listening on ", args: nghttpx, direct: true, dies: true,
 		},
 	}

@@ -50,17 +50,27 @@ func (s *routed) rewriteRequest(r *wire.Request, v proxy.Visit) error {
 	return nil
 }
 
-// isOurs tells the fields that a browser may not send for itself. Some servers
-// read an underscore in a name as a hyphen.
+// isOurs tells the fields that a browser may not send for itself.
 func (s *routed) isOurs(name string) bool {
-	name = strings.ReplaceAll(strings.ToLower(name), "_", "-")
-	return name == "forwarded" || strings.HasPrefix(name, "x-forwarded-") ||
-		name == strings.ToLower(siteRoot) || s.isSecret(name)
+	name = plain(name)
+	return name == "forwarded" || strings.HasPrefix(name, "x-forwarded-") || name == plain(siteRoot) || s.isSecret(name)
 }
 
 // isSecret tells the fields that upstream_headers sets.
 func (s *routed) isSecret(name string) bool {
-	return slices.ContainsFunc(s.headers, func(f wire.Field) bool { return strings.EqualFold(string(f.Name), name) })
+	name = plain(name)
+	return slices.ContainsFunc(s.headers, func(f wire.Field) bool { return plain(string(f.Name)) == name })
+}
+
+// plain is a field's name as the most forgiving server reads it: some take whatever
+// is no letter and no digit for a hyphen.
+func plain(name string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return '-'
+	}, strings.ToLower(name))
 }
 
 func field(name, value string) wire.Field {

@@ -153,7 +153,7 @@ func TestRewriteRequest(t *testing.T) {
 	for _, c := range []struct{ head, want string }{
 		{"GET /a%2Fb?c=%3F&d HTTP/1.1\r\nHost: notes.test\r\nCookie: a=1\r\ncookie: b=2\r\nConnection: keep-alive\r\n\r\n",
 			"GET /website/notes/a%2Fb?c=%3F&d HTTP/1.1\r\nHost: gw:8080\r\nCookie: a=1\r\ncookie: b=2\r\n" + ours},
-		{"GET / HTTP/1.1\r\nhost: notes.test\r\nX-Forwarded-Host: evil\r\nx-forwarded-for: 1.2.3.4\r\nX-Forwarded-Port: 1\r\nX-FORWARDED-PREFIX: /x\r\nX_Forwarded_Proto: http\r\nForwarded: for=1\r\nAgentEnv-Site-Root: 0\r\nX-Provider-Key: mine\r\nx_other: mine\r\nAccept: */*\r\n\r\n",
+		{"GET / HTTP/1.1\r\nhost: notes.test\r\nX-Forwarded-Host: evil\r\nx-forwarded-for: 1.2.3.4\r\nX-Forwarded-Port: 1\r\nX-FORWARDED-PREFIX: /x\r\nX_Forwarded_Proto: http\r\nX.Forwarded~Prefix: /y\r\nX.Provider_Key: mine\r\nForwarded: for=1\r\nAgentEnv-Site-Root: 0\r\nX-Provider-Key: mine\r\nx_other: mine\r\nAccept: */*\r\n\r\n",
 			"GET /website/notes/ HTTP/1.1\r\nhost: gw:8080\r\nAccept: */*\r\n" + ours},
 		{"OPTIONS * HTTP/1.1\r\nHost: notes.test\r\n\r\n",
 			"OPTIONS /website/notes/ HTTP/1.1\r\nHost: gw:8080\r\n" + ours},

@@ -5,6 +5,7 @@ import (
 	"crypto/subtle"
 	"net/http"
 	"net/http/httputil"
+	"slices"
 	"strings"
 )
 
@@ -15,6 +16,10 @@ const (
 
 	defaultRole = "default"
 )
+
+// elsewhere are fields by which some servers take another path than the target's
+// for the one that is asked for: a reserved one, perhaps.
+var elsewhere = []string{"X-Original-URL", "X-Rewrite-URL", "X-Script-Name"}
 
 // withheld are the fields that no client's word goes up in: those that are written
 // here, and the configured ones.
@@ -29,8 +34,15 @@ func withheld(names []string) map[string]bool {
 }
 
 // plain is a field's name as the most forgiving server reads it: many take an
-// underscore for a hyphen.
-func plain(name string) string { return strings.ReplaceAll(strings.ToLower(name), "_", "-") }
+// underscore for a hyphen, and some whatever is no letter and no digit.
+func plain(name string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return '-'
+	}, strings.ToLower(name))
+}
 
 // rewrite makes a client's request one for the site. What concerns one connection
 // alone (RFC 9110 §7.6.1) is off it already.
@@ -42,10 +54,11 @@ func (p *passage) rewrite(r *httputil.ProxyRequest) {
 		out["X-Forwarded-For"] = chain // ReverseProxy drops it
 	}
 	for name := range out {
-		if p.gateway.withheld[plain(name)] {
+		if p.gateway.withheld[plain(name)] || p.target.browser && slices.ContainsFunc(elsewhere, func(s string) bool { return plain(s) == plain(name) }) {
 			delete(out, name)
 		}
 	}
+	r.Out.Trailer = nil // ReverseProxy would announce it, and send none
 	p.forwarded(in, out)
 	role, key := p.gateway.role(in)
 	out.Set(roleField, role)

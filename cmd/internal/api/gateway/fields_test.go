@@ -1,8 +1,13 @@
 package gateway
 
 import (
+	"bufio"
 	"encoding/json"
+	"fmt"
+	"io"
+	"net"
 	"net/http"
+	"net/http/httputil"
 	"slices"
 	"strings"
 	"testing"
@@ -56,6 +61,7 @@ func TestRoles(t *testing.T) {
 		{key, []string{"AgentEnv-Role", "admin", "AgentEnv-Role-Key", key, "AgentEnv-Role-Key", key}, "default", ""},
 		{key, []string{"AgentEnv-Role", "admin", "AgentEnv-Role", "user", "AgentEnv-Role-Key", key}, "default", ""},
 		{key, []string{"AgentEnv_Role", "admin", "AgentEnv_Role_Key", key}, "default", ""},
+		{"", []string{"AgentEnv.Role", "admin", "AgentEnv~Role~Key", key}, "default", ""},
 		{key, []string{"AgentEnv-Role", "admin", "AgentEnv-Role-Key", key, "Connection", "AgentEnv-Role, AgentEnv-Role-Key"}, "admin", key},
 	} {
 		w := newWorld(t, Config{RoleKey: c.key}, usual, map[string]string{"notes": echo})
@@ -70,7 +76,7 @@ func TestRoles(t *testing.T) {
 				t.Errorf("key %q, %s with %q: the role is %q, the key %q", c.key, path, c.sent, h["Agentenv-Role"], h["Agentenv-Role-Key"])
 			}
 			for name := range h {
-				if strings.Contains(name, "_") {
+				if strings.ContainsAny(name, "_.~") {
 					t.Errorf("with %q %s goes up", c.sent, name)
 				}
 			}
@@ -173,5 +179,63 @@ func TestWhatGoesUp(t *testing.T) {
 	w.raw(request("/website/notes/", "Accept-Encoding: br, gzip", "User-Agent: curl"))
 	if head := <-site.heads; !strings.Contains(head, "Accept-Encoding: br, gzip\r\n") || !strings.Contains(head, "User-Agent: curl\r\n") {
 		t.Errorf("what the client takes is not said: %s", head)
+	}
+}
+
+// A browser's fields name no other path than its target, and none comes behind the
+// body.
+func TestNoFieldLeadsToAnotherPath(t *testing.T) {
+	echo := newEcho(t)
+	w := withSite(t, echo)
+	sent := []string{"X-Original-URL", "/agentenv", "x-rewrite-url", "/agentenv", "X_Script.Name", "/a", "X-Original", "kept"}
+	for path, want := range map[string]int{"/website/notes/a": 0, "/svc/notes/a": 3} {
+		answer, body := w.get(path, sent...)
+		h, found := sees(t, answer, body), 0
+		for name := range h {
+			if slices.Contains([]string{"x-original-url", "x-rewrite-url", "x-script-name"}, plain(name)) {
+				found++
+			}
+		}
+		if found != want || h.Get("X-Original") != "kept" {
+			t.Errorf("%s: the site gets %v", path, h)
+		}
+	}
+	site := newTalkingSite(t, func(conn net.Conn, in *bufio.Reader) {
+		body, err := io.ReadAll(httputil.NewChunkedReader(in))
+		rest, _ := in.ReadString('\n')
+		fmt.Fprintf(conn, "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n%s %v %q", body, err, rest)
+	})
+	w = withSite(t, site.url)
+	answer := w.raw("POST /website/notes/a HTTP/1.1\r\nHost: h\r\nConnection: close\r\nTransfer-Encoding: chunked\r\nTrailer: AgentEnv-Role\r\n\r\n3\r\nabc\r\n0\r\nAgentEnv-Role: admin\r\n\r\n")
+	if head := <-site.heads; strings.Contains(head, "Trailer") || !strings.Contains(answer, `abc <nil> "\r\n"`) {
+		t.Errorf("the site gets %q, and then %q", head, answer)
+	}
+}
+
+// A site that looks for no body reads one as the next request: nobody else's answer
+// is to be that one's, and it is not to be answered at all.
+func TestABodyIsNoOtherRequest(t *testing.T) {
+	const second = "POST /agentenv HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n"
+	site := newTalkingSite(t, func(conn net.Conn, _ *bufio.Reader) {
+		io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\na")
+	})
+	w := withSite(t, site.url)
+	for _, method := range []string{"GET", "HEAD", "OPTIONS", "DELETE"} {
+		request := fmt.Sprintf("%s /website/notes/a HTTP/1.1\r\nHost: h\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s", method, len(second), second)
+		if answer := w.raw(request); !strings.HasPrefix(answer, "HTTP/1.1 200 OK\r\n") {
+			t.Errorf("%s: %s", method, answer)
+		}
+		if head := <-site.heads; !strings.Contains(head, "\r\nConnection: close\r\n") || !strings.Contains(head, fmt.Sprintf("\r\nContent-Length: %d\r\n", len(second))) {
+			t.Errorf("%s goes up as %q", method, head)
+		}
+	}
+	refused := errorOf("400 Bad Request", "a WebSocket's handshake has no body")
+	for _, framed := range []string{handshake("/website/notes/a", "Content-Length: 57") + second, handshake("/svc/notes/a", "Transfer-Encoding: chunked") + "0\r\n\r\n"} {
+		if answer := w.raw(strings.Replace(framed, "keep-alive, Upgrade", "close, Upgrade", 1)); !refused(answer) {
+			t.Errorf("%q: %s", framed, answer)
+		}
+	}
+	if len(site.heads) > 0 {
+		t.Errorf("the site is asked %q", <-site.heads)
 	}
 }

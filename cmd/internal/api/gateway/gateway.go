@@ -115,6 +115,11 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		writeError(w, http.StatusMethodNotAllowed, "a site takes "+strings.Join(methods, ", "))
 		return
 	}
+	if isSocket(r) && r.ContentLength != 0 {
+		// A site that refuses the handshake may take the body for another request.
+		writeError(w, http.StatusBadRequest, "a WebSocket's handshake has no body")
+		return
+	}
 	if t.browser {
 		if t.wantsSlash(r) {
 			w.Header().Set("Location", t.withSlash())

@@ -48,11 +48,15 @@ func (p *passage) serve(w http.ResponseWriter) {
 }
 
 // transport is the way up. net/http sends again what has no effects when the site
-// has closed the connection meanwhile, and fails what has.
+// has closed the connection meanwhile, and fails what has. Where a body is not
+// looked for, some servers take it for the next request: there is none on a
+// connection that has just this one.
 func (p *passage) transport() *http.Transport {
 	switch {
 	case p.socket:
 		return p.gateway.sockets
+	case p.in.ContentLength != 0:
+		return p.gateway.fresh
 	case p.in.Method == http.MethodGet, p.in.Method == http.MethodHead, p.in.Method == http.MethodOptions:
 		return p.gateway.pooled
 	}

@@ -322,8 +322,9 @@ func recordedCall(t *testing.T, call grpcCall, e entry, h harEntry) {
 	if call.code == codes.DeadlineExceeded && !strings.HasSuffix(r.header("grpc-timeout"), "u") && !strings.HasSuffix(r.header("grpc-timeout"), "m") {
 		t.Errorf("grpc-timeout is %q", r.header("grpc-timeout"))
 	}
+	inTime := call.code == codes.DeadlineExceeded && e.end.Failed == nil // the server knew the time first, and said so
 	switch {
-	case call.failed == nil:
+	case call.failed == nil, inTime:
 		went(t, e)
 	case e.end.Failed == nil || !slices.Contains(call.failed, e.end.Failed.Code) || !strings.HasPrefix(e.end.Failed.Reason, "CANCEL") || a.Complete:
 		t.Errorf("failed %+v, the answer is complete: %v", e.end.Failed, a.Complete)
@@ -338,7 +339,7 @@ func recordedCall(t *testing.T, call grpcCall, e entry, h harEntry) {
 			t.Errorf("no %q among the trailers %q", want, a.Trailers)
 		}
 	}
-	if want := fmt.Sprint(int(call.code)); call.failed == nil && !slices.ContainsFunc(behind, func(f []string) bool { return f[0] == "grpc-status" && f[1] == want }) {
+	if want := fmt.Sprint(int(call.code)); (call.failed == nil || inTime) && !slices.ContainsFunc(behind, func(f []string) bool { return f[0] == "grpc-status" && f[1] == want }) {
 		t.Errorf("no grpc-status of %s in %q", want, behind)
 	}
 	if call.code == codes.FailedPrecondition && !slices.ContainsFunc(behind, func(f []string) bool { return f[0] == "grpc-status-details-bin" }) {

@@ -27,10 +27,11 @@ type world struct {
 	said    *said  // what its logger and its server were told
 }
 
-// brief are the limits of tests that wait for one.
+// brief are the limits of tests that wait for one. A busy machine keeps what is not to
+// reach them.
 var brief = limits{
-	connect: 10 * time.Second, open: 100 * time.Millisecond, silence: 100 * time.Millisecond,
-	card: 100 * time.Millisecond, closing: 100 * time.Millisecond, message: 1000,
+	connect: 10 * time.Second, open: 500 * time.Millisecond, silence: 500 * time.Millisecond,
+	card: time.Second, closing: 100 * time.Millisecond, message: 1000,
 }
 
 // newWorld serves sites by their names.

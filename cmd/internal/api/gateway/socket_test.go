@@ -347,7 +347,9 @@ func TestWhatIsNoFrame(t *testing.T) {
 		"begins within":         {true, []byte{0x01, 0, 0x81, 0}},
 		"length of 64 bits":     {true, []byte{0x82, 127, 0xff, 0, 0, 0, 0, 0, 0, 0}},
 	} {
-		_, client, site, siteIn := rawSocket(t, brief)
+		l := usual
+		l.closing = brief.closing
+		_, client, site, siteIn := rawSocket(t, l)
 		from, other := client, site
 		hears, heard := io.Reader(client), io.Reader(siteIn)
 		want := 1001

@@ -19,6 +19,20 @@ const answerAfter = time.Second
 // maxInformational bounds the 1xx answers of one exchange.
 const maxInformational = 100
 
+func tooInformative() *failure {
+	return failed(netlog.PhaseWait, netlog.CodeBadAnswer, "the server sent too many informational answers")
+}
+
+// informs takes note of a 1xx of that size; false: together they are more than a
+// head may be.
+func (ex *exchange) informs(status, size int, headers []netlog.Header) bool {
+	if ex.informed += size; ex.informed > headLimit {
+		return false
+	}
+	ex.informational = append(ex.informational, netlog.Informational{Status: status, Headers: headers})
+	return true
+}
+
 // serve relays the answer of ex, of which the first byte is there or which err
 // has kept from coming. It says whether the connection goes on.
 func (u *upstream) serve(ex *exchange, err error) bool {
@@ -39,7 +53,7 @@ func (u *upstream) serve(ex *exchange, err error) bool {
 			return false
 		}
 	}
-	return u.fail(ex, failed(netlog.PhaseWait, netlog.CodeBadAnswer, "the server sent too many informational answers"))
+	return u.fail(ex, tooInformative())
 }
 
 // unanswered is the end of an exchange whose connection ended, or stayed
@@ -129,7 +143,9 @@ func (u *upstream) badHead(ex *exchange, err error) bool {
 // informational relays and records a 1xx, which an HTTP/1.0 client does not get.
 func (u *upstream) informational(ex *exchange) bool {
 	ex.rewriteAnswer(&u.answer)
-	ex.informational = append(ex.informational, netlog.Informational{Status: u.answer.Status, Headers: ex.p.headers(u.answer.Fields)})
+	if !ex.informs(u.answer.Status, len(u.answer.Raw), ex.p.headers(u.answer.Fields)) {
+		return u.fail(ex, tooInformative())
+	}
 	if ex.oldHTTP {
 		return true
 	}

@@ -48,6 +48,7 @@ type exchange struct {
 
 	// The answer's side, of the owner.
 	informational []netlog.Informational
+	informed      int              // bytes of their heads
 	response      *netlog.Response // nil: there was no answer
 	receiving     body
 	answerLine    *time.Timer

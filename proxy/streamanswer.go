@@ -30,12 +30,14 @@ func (st *stream) answerHead(up *h2.Stream) (*h2.Head, error) {
 		if h.Status() >= 200 {
 			return h, nil
 		}
-		ex.informational = append(ex.informational, netlog.Informational{Status: h.Status(), Headers: ex.p.fields(h.Regular())})
+		if !ex.informs(h.Status(), h.ListSize(), ex.p.fields(h.Regular())) {
+			break
+		}
 		if err := st.write(h.Fields, false); err != nil {
 			return nil, ex.browserGone()
 		}
 	}
-	return nil, failed(netlog.PhaseWait, netlog.CodeBadAnswer, "the server sent too many informational answers")
+	return nil, tooInformative()
 }
 
 // mayWait tells whether the limit for an answer that has not begun has not run out

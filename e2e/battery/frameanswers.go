@@ -138,6 +138,7 @@ func badAnswers() []Case {
 		answers []frame
 		code    http2.ErrCode // that the server is told
 		conn    bool          // by the connection's end, else by the stream's
+		seen    int           // how many of them pass before that
 		got     string        // what has passed of the answer; "": nothing has, and there is a page
 	}{
 		{name: "no status", answers: []frame{last(head(1, "a", "b"))}, code: http2.ErrCodeProtocol},
@@ -147,7 +148,8 @@ func badAnswers() []Case {
 		{name: "101", answers: []frame{head(1, ":status", "101")}, code: http2.ErrCodeProtocol},
 		{name: "100 that is the last", answers: []frame{last(head(1, ":status", "100"))}, code: http2.ErrCodeProtocol},
 		{name: "DATA first", answers: []frame{data(1, "x")}, code: http2.ErrCodeProtocol},
-		{name: "DATA behind a 103", answers: []frame{head(1, ":status", "103"), data(1, "x")}, code: http2.ErrCodeProtocol},
+		{name: "DATA behind a 103", answers: []frame{head(1, ":status", "103"), data(1, "x")}, code: http2.ErrCodeProtocol, seen: 1},
+		{name: "a field of 4 KB, 200 times", answers: []frame{last(head(1, append([]string{":status", "200"}, strings.Split(strings.Repeat("x "+strings.Repeat("y", 3900)+" ", 200)+"x", " ")...)...))}, code: http2.ErrCodeEnhanceYourCalm},
 		{name: "head longer than 1 MiB", answers: []frame{last(head(1, append([]string{":status", "200"}, strings.Split(strings.Repeat("x "+strings.Repeat("y", 60_000)+" ", 18)+"x", " ")...)...))}, code: http2.ErrCodeEnhanceYourCalm},
 		{name: "two heads", answers: []frame{ok, data(1, "some"), head(1, "a", "b")}, code: http2.ErrCodeProtocol, got: "some"},
 		{name: "WINDOW_UPDATE of nothing", answers: []frame{ok, data(1, "some"), odd(http2.FrameWindowUpdate, 0, 1, "\x00\x00\x00\x00")}, code: http2.ErrCodeProtocol, got: "some"},
@@ -169,9 +171,7 @@ func badAnswers() []Case {
 			t.asks(getOn(1))
 			t.getsFrames(getOn(1))
 			t.answers(b.answers...)
-			if strings.HasPrefix(b.name, "DATA behind") {
-				t.seesFrames(head(1, ":status", "103"))
-			}
+			t.seesFrames(b.answers[:b.seen]...)
 			switch b.got {
 			case "":
 				t.pageFrames(1, 502, "failed")
@@ -192,5 +192,17 @@ func badAnswers() []Case {
 			}
 		}, log: []entry{e, got()}})
 	}
-	return cases
+	early := head(1, ":status", "103", "x", strings.Repeat("y", 20_000))
+	return append(cases, Case{Group: group, Name: "informational answers of more than 1 MiB", talk: func(t *talk) {
+		t.asks(getOn(1))
+		t.getsFrames(getOn(1))
+		for range mebibyte / 20_100 {
+			t.answers(early)
+			t.seesFrames(early)
+		}
+		t.answers(early)
+		t.pageFrames(1, 502, "failed")
+		t.getsFrames(rst(1, http2.ErrCodeCancel))
+		t.exchanges(3, 3)
+	}, log: []entry{{method: "GET", url: "{o}/", failed: "wait bad_answer", reason: "the server sent too many informational answers"}, got()}})
 }

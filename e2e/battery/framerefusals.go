@@ -119,6 +119,7 @@ func refusedFrames() []Case {
 		{name: "CONNECT in a CONNECT", fields: []string{":method", "CONNECT", ":authority", "other.test:443"}, method: "CONNECT", url: "{o}/", status: 400},
 
 		{name: "fields longer than 1 MiB", fields: with(strings.Split(strings.Repeat("x "+long+" ", 18)+"x", " ")...), status: 431},
+		{name: "a field of 4 KB, 200 times", fields: with(strings.Split(strings.Repeat("x "+strings.Repeat("y", 3900)+" ", 200)+"x", " ")...), status: 431},
 		{name: "10,001 fields", fields: with(strings.Split(strings.Repeat("a  ", 10_001)+"a", " ")...), status: 431},
 	} {
 		if r.method == "" {

@@ -102,6 +102,21 @@ func informational() []Case {
 			log: []entry{{method: "GET", url: "{o}/", failed: "wait bad_answer"}},
 		},
 		Case{
+			Group: "informational", Name: "more than 1 MiB", Ours: true,
+			talk: func(t *talk) {
+				early := "HTTP/1.1 103 Early Hints\r\nX: " + strings.Repeat("y", 100_000) + "\r\n\r\n"
+				t.send(get)
+				t.gets(getUp)
+				for range mebibyte / len(early) {
+					t.answer(early)
+					t.sees(early)
+				}
+				t.answerBeside(early)
+				t.failedWith(502)
+			},
+			log: []entry{{method: "GET", url: "{o}/", failed: "wait bad_answer"}},
+		},
+		Case{
 			Group: "expect", Name: "100, then the body",
 			talk: func(t *talk) {
 				t.send(put)

@@ -55,6 +55,9 @@ func (h *Head) Get(name string) (value string, ok bool) {
 	return "", false
 }
 
+// ListSize is the size of the header list by RFC 9113 §6.5.2's measure.
+func (h *Head) ListSize() int { return h.list }
+
 // Status is an answer's; 0 when there is none that can be read.
 func (h *Head) Status() int {
 	value, _ := h.Get(":status")
@@ -77,7 +80,12 @@ func (c *Conn) readBlock(f *http2.HeadersFrame, h *Head) error {
 	h.Size, h.End = frameHead+int(f.Length), f.StreamEnded()
 	h.Priority, h.HasPriority = f.Priority, f.HasPriority()
 	c.decoding, c.fields = h, c.fields[:0]
-	defer func() { h.Fields = slices.Clone(c.fields) }()
+	defer func() {
+		h.Fields = slices.Clone(c.fields)
+		if clear(c.fields); cap(c.fields) > keptFields {
+			c.fields = nil
+		}
+	}()
 	c.decoder.SetEmitEnabled(true)
 	piece, ended := f.HeaderBlockFragment(), f.HeadersEnded()
 	if !ended {
@@ -137,11 +145,14 @@ func refused(c *Conn, id uint32, h *Head) *Stream {
 	return s
 }
 
+// keptFields is how long a list of fields is used again.
+const keptFields = 256
+
 // field takes a field from the decoder.
 func (c *Conn) field(f Field) {
 	h := c.decoding
 	h.list += int(f.Size())
-	if h.list > c.cfg.MaxHeaderList || len(c.fields) == maxFields {
+	if h.list > c.cfg.MaxHeaderList || h.list > max(freeList, maxRatio*h.Size) || len(c.fields) == maxFields {
 		h.TooLong = true
 		c.decoder.SetEmitEnabled(false)
 		return
@@ -285,7 +296,7 @@ func (c *Conn) fromServer(id uint32, h *Head) error {
 		return c.resetLocked(id, http2.ErrCodeProtocol, "an informational answer that ends its stream")
 	case status == 101: // RFC 9113 §8.6
 		return c.resetLocked(id, http2.ErrCodeProtocol, "a 101, which HTTP/2 has not")
-	case len(s.heads) == maxHeads:
+	case len(s.heads) == maxHeads, s.unreadHeads() > c.cfg.MaxHeaderList:
 		return c.resetLocked(id, http2.ErrCodeEnhanceYourCalm, "too many informational answers")
 	}
 	s.heads = append(s.heads, h)
@@ -295,4 +306,12 @@ func (c *Conn) fromServer(id uint32, h *Head) error {
 	}
 	s.readers.Broadcast()
 	return nil
+}
+
+// unreadHeads is the size of those that have come and were not read.
+func (s *Stream) unreadHeads() (size int) {
+	for _, h := range s.heads {
+		size += h.list
+	}
+	return size
 }

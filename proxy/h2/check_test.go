@@ -1,6 +1,7 @@
 package h2
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -262,4 +263,60 @@ func TestNoPreface(t *testing.T) {
 	s.peer.nc.Write([]byte(http2.ClientPreface))
 	s.head(1, true, get("/"))
 	s.wantGoAway(http2.ErrCodeProtocol)
+}
+
+// A header list may be long, but not by naming one long field again and again.
+func TestHeaderListsThatAreMoreThanTheirBytes(t *testing.T) {
+	s, streams := newServed(t, func(c *Config) { c.MaxHeaderList = 1 << 20 })
+	s.greet()
+	named := func(times int) []Field {
+		fs := append(get("/"), Field{Name: "x", Value: strings.Repeat("\x01", 3900)})
+		for range times {
+			fs = append(fs, fs[4])
+		}
+		return fs
+	}
+	long := append(get("/"), Field{Name: "x", Value: strings.Repeat("long", 75_000)}, Field{Name: "y", Value: strings.Repeat("longer", 50_000)})
+	for i, c := range []struct {
+		fields []Field
+		whole  bool
+	}{
+		{named(0), true},
+		{named(10), true},   // 43 KB in 19 bytes: the first was named before
+		{named(20), false},  // 83 KB
+		{named(250), false}, // 983 KB
+		{long, true},
+	} {
+		id, block := uint32(2*i+1), s.encode(c.fields)
+		piece := block[:min(len(block), frameSize)]
+		s.fr.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: piece, EndHeaders: len(piece) == len(block), EndStream: true})
+		for block = block[len(piece):]; len(block) > 0; block = block[len(piece):] {
+			piece = block[:min(len(block), frameSize)]
+			s.fr.WriteContinuation(id, len(piece) == len(block), piece)
+		}
+		h := (<-streams).Head()
+		if h.TooLong == c.whole || c.whole && len(h.Fields) != len(c.fields) || h.ListSize() > max(freeList, maxRatio*h.Size)+4000 {
+			t.Errorf("%d bytes: %d fields, %d long, too long: %v", h.Size, len(h.Fields), h.ListSize(), h.TooLong)
+		}
+	}
+}
+
+// What a server says before its answer is held up to the length of one header list.
+func TestInformationalAnswersThatAreNotRead(t *testing.T) {
+	s := newDialled(t)
+	st := s.open(t, "/", true)
+	long := strings.Repeat("x", 10_000)
+	for range 8 {
+		s.head(1, false, fields(":status", "103", "x", long))
+	}
+	s.wantReset(1, http2.ErrCodeEnhanceYourCalm)
+	var e *Error
+	for range 7 {
+		if h, err := st.ReadHead(); err != nil || h.Status() != 103 {
+			t.Errorf("%v %v", h, err)
+		}
+	}
+	if _, err := st.ReadHead(); !errors.As(err, &e) || e.Code != http2.ErrCodeEnhanceYourCalm {
+		t.Error(err)
+	}
 }

@@ -117,6 +117,11 @@ const (
 	// maxFields bounds a header list's fields, each of which costs more memory than
 	// its bytes.
 	maxFields = 10_000
+	// A header list above freeList is taken as too long when it is more than maxRatio
+	// times its bytes, the name of one long field of the dynamic table again and again:
+	// it would go on, and into a log, at many times its cost.
+	freeList = 64 << 10
+	maxRatio = 16
 	// maxContinuations bounds the frames of one header block.
 	maxContinuations = 256
 	// maxHeads bounds the informational answers that wait to be read.

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 )
@@ -35,8 +36,8 @@ func trustEnvironment(bundle, certificate string) []string {
 }
 
 // withEnvironment is base with ours in the place of what has the same names, and
-// without our flags, some of which hold passwords. Where the authority is stays:
-// the command may ask "ca path".
+// without the role key and our flags, some of which hold passwords. Where the authority
+// is stays: the command may ask "ca path".
 func withEnvironment(base, ours []string) []string {
 	set := make(map[string]bool)
 	for _, v := range ours {
@@ -46,7 +47,7 @@ func withEnvironment(base, ours []string) []string {
 	var env []string
 	for _, v := range base {
 		name, _, _ := strings.Cut(v, "=")
-		if !set[name] && (name == variable("ca-dir") || !strings.HasPrefix(name, variable(""))) {
+		if !set[name] && !slices.Contains(secretVariables, name) && (name == variable("ca-dir") || !strings.HasPrefix(name, variable(""))) {
 			env = append(env, v)
 		}
 	}

@@ -21,9 +21,17 @@ const tokenHelp = `The environment variable ` + tokenVariable + ` is the token t
 and /website/ ask for (Authorization: Bearer TOKEN). Without it they are open to
 whoever reaches them.`
 
+// secretVariables hold what no program that is started from here is to have.
+var secretVariables = []string{
+	tokenVariable, roleKeyVariable, variable("token"), variable("proxy"), variable("proxy-user"), variable("upstream-proxy"),
+}
+
 // takeToken reads the control token and takes it out of the environment, so that
 // no program that is started from here gets it.
 func takeToken() string {
+	if slices.ContainsFunc(secretVariables, func(name string) bool { return os.Getenv(name) != "" }) {
+		keepPrivate()
+	}
 	token := os.Getenv(tokenVariable)
 	os.Unsetenv(tokenVariable)
 	return token

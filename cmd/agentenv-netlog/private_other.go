@@ -1,0 +1,6 @@
+//go:build !linux
+
+package main
+
+// keepPrivate is for Linux.
+func keepPrivate() {}

@@ -60,7 +60,7 @@ func newSiteWorld(t *testing.T, token string, own func(string) bool) *world {
 // harnessCalls are what only who is in control may call of a site.
 var harnessCalls = []struct{ method, path, body string }{
 	{"GET", "/svc/notes", ""}, {"GET", "/svc/notes/", ""}, {"POST", "/svc/notes/agentenv", "{}"}, {"GET", "/svc/notes/a%2Fb?c", ""}, {"OPTIONS", "/svc/notes/", ""}, {"HEAD", "/svc/notes/a", ""},
-	{"POST", "/svc/notes/.well-known/agent-env.json", ""}, {"GET", "/svc/notes/.well-known/agent-env.json/", ""}, {"GET", "/svc/notes/.well-known%2Fagent-env.json", ""}, {"GET", "/svc/notes//.well-known/agent-env.json", ""},
+	{"POST", "/svc/notes/.well-known/agent-env.json", ""}, {"GET", "/svc/notes/.well-known/agent-env.json", "{}"}, {"GET", "/svc/notes/.well-known/agent-env.json/", ""}, {"GET", "/svc/notes/.well-known%2Fagent-env.json", ""}, {"GET", "/svc/notes//.well-known/agent-env.json", ""},
 	{"GET", "/svc/notes/agentenv/../.well-known/agent-env.json", ""}, {"GET", "/svc/notes/.well-known/agent-env.json/../../agentenv", ""}, {"GET", "/svc/notes/.well-known/agent-env.json%3Fx", ""},
 	{"GET", "/%73vc/notes/agentenv", ""}, {"GET", "/svc/%6eotes/agentenv", ""}, {"GET", "/svc%2Fnotes/agentenv", ""}, {"GET", "/svc/notes%2Fagentenv", ""}, {"GET", "/svc/other/", ""}, {"GET", "/svc/", ""}, {"TRACE", "/svc/notes/", ""},
 }
@@ -83,11 +83,13 @@ func TestASitesHarnessTakesTheTokenAndNothingElse(t *testing.T) {
 	}
 	// A WebSocket's handshake likewise.
 	for name, headers := range wrongCredentials {
-		if conn, answer, err := dial(w, "/svc/notes/socket", headers...); err == nil {
-			conn.Close()
-			t.Errorf("a WebSocket with %s is open", name)
-		} else if answer == nil || answer.StatusCode != 401 {
-			t.Errorf("a WebSocket with %s: %v", name, err)
+		for _, path := range []string{"/svc/notes/socket", "/svc/notes/.well-known/agent-env.json"} {
+			if conn, answer, err := dial(w, path, headers...); err == nil {
+				conn.Close()
+				t.Errorf("a WebSocket to %s with %s is open", path, name)
+			} else if answer == nil || answer.StatusCode != 401 {
+				t.Errorf("a WebSocket to %s with %s: %v", path, name, err)
+			}
 		}
 	}
 	conn, _, err := dial(w, "/svc/notes/socket", "Authorization", "Bearer "+token)

@@ -17,6 +17,9 @@ import (
 const (
 	websiteURI = "urn:agentenv:website/v1"
 	maxCard    = 1 << 20
+
+	// maxReserved is more than a site has that does not advertise others each time.
+	maxReserved = 10_000
 )
 
 // card reads a site's card, nil when it has none, and with it what the site
@@ -34,9 +37,13 @@ func (s *site) card(ctx context.Context) (*object, reserved, error) {
 		})
 	}
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	// What was reserved stays so, should the site have another card by now, or none.
-	s.reserved = slices.Compact(slices.Sorted(slices.Values(slices.Concat(s.reserved, paths))))
-	s.mu.Unlock()
+	all := slices.Compact(slices.Sorted(slices.Values(slices.Concat(s.reserved, paths))))
+	if len(all) > maxReserved {
+		return nil, nil, fmt.Errorf("it reserves, with those before it, more than %d paths", maxReserved)
+	}
+	s.reserved = all
 	return card, paths, nil
 }
 

@@ -228,6 +228,20 @@ func TestAReservedPathStaysSo(t *testing.T) {
 	if got := g.sites[0].reserved; !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}
+	// Not without end.
+	for i := range 3 {
+		var many strings.Builder
+		for j := range maxReserved / 2 {
+			fmt.Fprintf(&many, `{"params":{"endpoint":"/p%d/%d"}},`, i, j)
+		}
+		card.Store(`{"capabilities":{"extensions":[` + strings.TrimSuffix(many.String(), ",") + `]}}`)
+		if listed := len(g.Cards(t.Context())) > 0; listed != (i == 0) {
+			t.Errorf("card %d has a place: %v", i, listed)
+		}
+	}
+	if n := len(g.sites[0].reserved); n != len(want)+maxReserved/2 {
+		t.Errorf("%d paths are reserved", n)
+	}
 }
 
 func FuzzCard(f *testing.F) {

@@ -141,7 +141,8 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // IsCard says whether a request is one for a site's card, below [ServicePath].
 func (g *Gateway) IsCard(r *http.Request) bool {
 	t, err := parseTarget(r.RequestURI)
-	return err == nil && !t.browser && t.path == traffic.CardPath && (r.Method == http.MethodGet || r.Method == http.MethodHead)
+	return err == nil && !t.browser && t.path == traffic.CardPath && (r.Method == http.MethodGet || r.Method == http.MethodHead) &&
+		r.ContentLength == 0 && !isSocket(r) // a body and a WebSocket are more than a question
 }
 
 func (g *Gateway) named(name string) *site {

@@ -49,6 +49,7 @@ type client struct {
 	upsRun  sync.WaitGroup
 
 	streams sync.WaitGroup // of HTTP/2, being served
+	asked   time.Time      // when the last of their heads had been read
 	trunks  trunks         // its connections to servers of HTTP/2
 
 	upsMu sync.Mutex

@@ -3,6 +3,7 @@ package proxy
 import (
 	"context"
 	"errors"
+	"time"
 
 	"golang.org/x/net/http2"
 
@@ -108,19 +109,25 @@ func (c *client) broke(err error) {
 	c.p.Logger.Warn("an HTTP/2 connection was ended, as its browser broke the protocol", "browser", c.addr, "error", e.Error())
 }
 
-// takeStream takes a request, which gets a goroutine of its own.
+// takeStream takes a request, which gets a goroutine of its own. What the log says
+// of it at first is said here, in the order of the requests.
 func (c *client) takeStream(s *h2.Stream) {
 	st := &stream{Stream: s, c: c}
 	st.ctx, st.end = context.WithCancelCause(c.ctx)
 	c.served = true
 	at := c.p.now()
+	if !at.After(c.asked) {
+		at = c.asked.Add(time.Microsecond)
+	}
+	c.asked = at
+	st.begins(at)
 	if s.Head().Refused != nil { // here, since there may be a flood of them
-		st.refused(at)
+		st.refused()
 		return
 	}
 	s.OnGone(st.gone)
 	c.streams.Add(1)
-	go st.run(at)
+	go st.run()
 }
 
 // A browserFault is what a browser does wrong, by which it ends what it asked for.

@@ -62,13 +62,13 @@ func (st *stream) gone(err error) {
 	}
 }
 
-func (st *stream) run(at time.Time) {
+func (st *stream) run() {
 	defer st.c.streams.Done()
 	defer st.end(nil)
 	defer st.Close()
 	defer st.recovered()
 	st.writing = deadline{set: st.SetWriteDeadline, after: st.c.p.Timeouts.TunnelIdle}
-	st.serve(at)
+	st.serve()
 	<-st.ex.done
 }
 
@@ -81,24 +81,18 @@ func (st *stream) recovered() {
 	st.c.p.fault("serving a stream", fault)
 	st.cancel(errFault)
 	st.abort()
-	if st.ex != nil {
-		st.ex.finish(errFault)
-	}
+	st.ex.finish(errFault)
 }
 
-// serve serves the request, whose head had been read at the given time.
-func (st *stream) serve(at time.Time) {
-	c, h := st.c, st.Head()
-	o, authority, named := st.origin()
-	ex := st.newExchange(o, at, authority)
-	ex.begin() // not within: a new goroutine's stack would have to grow once more for the line
-
+// serve serves the request.
+func (st *stream) serve() {
+	c, h, ex := st.c, st.Head(), st.ex
 	if h.Malformed != "" { // RFC 9113 §8.1.1
 		ex.finish(refusalClosed(netlog.RefusedBadRequest, http2.ErrCodeProtocol.String()+": "+h.Malformed))
 		st.Reset(http2.ErrCodeProtocol)
 		return
 	}
-	if f := st.admits(o, authority, named); f != nil {
+	if f := st.admits(); f != nil {
 		st.turnDown(f)
 		return
 	}
@@ -111,28 +105,33 @@ func (st *stream) serve(at time.Time) {
 	st.exchange()
 }
 
-// origin is what the request is for, as far as its connection goes, and its
-// authority by itself, where it names one.
-func (st *stream) origin() (o *origin, authority string, named bool) {
-	c, h := st.c, st.Head()
-	o = c.origin
-	if authority, named = h.Get(":authority"); !named {
-		authority, named = h.Get("host")
+// authority is the request's, if it names one.
+func (st *stream) authority() (authority string, named bool) {
+	if authority, named = st.Head().Get(":authority"); !named {
+		authority, named = st.Head().Get("host")
 	}
+	return authority, named
+}
+
+// begins makes the exchange of the request, whose head had been read at the given
+// time. Its open line is written, or on its way.
+func (st *stream) begins(at time.Time) {
+	c := st.c
+	o := c.origin
+	authority, _ := st.authority()
 	if authority != c.named {
 		if host, port, err := hostOf(authority, o.scheme); err == nil {
 			o = c.siblingFor(o, host, port)
 		}
 	}
-	return o, authority, named
+	st.newExchange(o, at, authority).begin()
 }
 
 // refused records a request that was ended as it came.
-func (st *stream) refused(at time.Time) {
+func (st *stream) refused() {
 	defer st.end(nil)
 	defer st.Close()
 	h := st.Head()
-	o, authority, _ := st.origin()
 	code := netlog.RefusedBadRequest
 	switch {
 	case h.Refused.Late:
@@ -140,15 +139,13 @@ func (st *stream) refused(at time.Time) {
 	case h.TooLong:
 		code = netlog.RefusedHeadTooLong
 	}
-	ex := st.newExchange(o, at, authority)
-	ex.begin()
-	ex.finish(refusalClosed(code, h.Refused.Error()))
+	st.ex.finish(refusalClosed(code, h.Refused.Error()))
 }
 
-// admits holds the request, which is for authority, to the connection's one name,
-// and to what is passed on.
-func (st *stream) admits(o *origin, authority string, named bool) *failure {
-	c, h := st.c, st.Head()
+// admits holds the request to the connection's one name, and to what is passed on.
+func (st *stream) admits() *failure {
+	c, h, o := st.c, st.Head(), st.ex.origin
+	authority, named := st.authority()
 	scheme, _ := h.Get(":scheme")
 	host, both := h.Get("host")
 	switch {

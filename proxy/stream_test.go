@@ -406,3 +406,32 @@ func TestABrowserThatCountsTheContent(t *testing.T) {
 		})
 	}
 }
+
+// Requests without a body stand in the log in the order in which they came, however
+// many are begun together.
+func TestTheLogHasTheOrderOfTheRequests(t *testing.T) {
+	const many = 100
+	w := newWorld(t, nil)
+	s := w.h2server(answerOK)
+	p := newH2Peer(t, w.secureFor(s.addr, "127.0.0.1", "h2").Conn)
+	p.greet()
+	for i := range many {
+		p.head(uint32(2*i+1), true, fields(":method", "GET", ":scheme", "https", ":authority", s.addr, ":path", "/"))
+	}
+	for ended := 0; ended < many; {
+		switch f := p.next().(type) {
+		case nil:
+			t.Fatal("the connection has ended")
+		case *http2.DataFrame:
+			if f.StreamEnded() {
+				ended++
+			}
+		}
+	}
+	ps := w.waitFor(many)
+	for i := range ps {
+		if ps[i].open.Stream != int64(2*i+1) || i > 0 && !ps[i].open.Time.After(ps[i-1].open.Time) {
+			t.Fatalf("line %d is of stream %d, of %v, behind %v", i, ps[i].open.Stream, ps[i].open.Time, ps[max(i-1, 0)].open.Time)
+		}
+	}
+}

@@ -107,7 +107,9 @@ const lastWords = 2 * time.Second
 func overseeFetch(f fetchFlags, urls []string, stderr io.Writer) error {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer close(signals)
 	defer signal.Stop(signals)
+	stop := stops(signals)
 	w, err := startFetchWorker(f, urls, stderr)
 	if err != nil {
 		return failed(fmt.Errorf("start the work: %w", err), "")
@@ -127,7 +129,7 @@ func overseeFetch(f fetchFlags, urls []string, stderr io.Writer) error {
 				return w.unfinished("a signal ended the work")
 			}
 			return exitCode(code) // it has said why
-		case <-signals:
+		case <-stop:
 			if why = "interrupted"; asked {
 				return w.abandon(why)
 			}

@@ -70,6 +70,7 @@ func TestAFetchThatIsInterrupted(t *testing.T) {
 		p, dir := startHalfway(t)
 		halfway(t, dir)
 		p.signal(t, s)
+		p.signal(t, syscall.SIGTERM) // which means the same
 		if code := p.end(t); code != exitPartial || !strings.Contains(p.stderr.String(), "error: interrupted\n") {
 			t.Errorf("%v: it ended with %d\n%s", s, code, p.stderr.String())
 		}

@@ -163,6 +163,7 @@ func interruptHAR(t *testing.T, s syscall.Signal, n int) bool {
 		t.Fatalf("no temporary file: %v\n%s", err, p.stderr.String())
 	}
 	p.signal(t, s)
+	p.Process.Signal(syscall.SIGTERM) // the same stop, unless it has ended
 	status := p.end(t)
 	list, err := os.ReadDir(dir)
 	if err != nil {

@@ -11,6 +11,11 @@ import (
 	"time"
 )
 
+// oneStop is how long a signal may be followed by others that mean the same stop.
+// timeout(1), npm and their like send to a process and to its group, a terminal to all
+// in it.
+const oneStop = 500 * time.Millisecond
+
 // untilInterrupted gives a context that the first signal to end us cancels. The
 // next one does what it always does, should we be stuck.
 func untilInterrupted(ctx context.Context) (context.Context, context.CancelFunc) {
@@ -19,20 +24,38 @@ func untilInterrupted(ctx context.Context) (context.Context, context.CancelFunc)
 		signals = append(signals, syscall.SIGHUP)
 	}
 	ctx, stop := signal.NotifyContext(ctx, signals...)
-	context.AfterFunc(ctx, stop)
+	context.AfterFunc(ctx, func() { time.AfterFunc(oneStop, stop) })
 	return ctx, stop
 }
 
 // untilStopped gives the signals by which a program that stays is to stop, to its
 // very end: one too many must not cut a log short. It also outlives its terminal.
-func untilStopped() chan os.Signal {
+func untilStopped() <-chan os.Signal {
 	outliveReaders()
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	if !signal.Ignored(syscall.SIGHUP) { // as under nohup
 		signal.Notify(signals, syscall.SIGHUP)
 	}
-	return signals
+	return stops(signals)
+}
+
+// stops passes signals on, of those that mean one stop the first.
+func stops(signals <-chan os.Signal) <-chan os.Signal {
+	out := make(chan os.Signal, 2)
+	go func() {
+		var last time.Time
+		for s := range signals {
+			if time.Since(last) >= oneStop {
+				last = time.Now()
+				select {
+				case out <- s:
+				default: // two say it all
+				}
+			}
+		}
+	}()
+	return out
 }
 
 // outliveReaders has what is said to nobody any more (a closed pipe) end nothing:

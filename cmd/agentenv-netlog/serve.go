@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"net/netip"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -77,7 +76,6 @@ second signal ends the wait.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			signals := untilStopped()
-			defer signal.Stop(signals)
 			if !c.Flags().Changed("captures") {
 				f.captures = os.Getenv("TRAFFIC_CAPTURE_DIR")
 			}

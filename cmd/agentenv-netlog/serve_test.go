@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/gorilla/websocket"
+
+	"github.com/agentenv/netlog/capture"
 )
 
 // startServe starts serve and returns its address.
@@ -94,8 +96,7 @@ func TestServeEndsAtASecondSignal(t *testing.T) {
 	defer answer.Body.Close()
 	p.signal(t, syscall.SIGINT)
 	p.await(t, &p.stderr, "stopping")
-	p.signal(t, syscall.SIGINT)
-	if code := p.end(t); code != 0 {
+	if code := p.insist(t); code != 0 {
 		t.Errorf("it ended with %d", code)
 	}
 	if n, err := io.Copy(io.Discard, answer.Body); err == nil {
@@ -154,9 +155,13 @@ while :; do sleep 0.1; done
 	capturing := start(t, "capture", "--name", "site")
 	p.await(t, &p.stderr, "listening on ")
 	for _, ended := range []*process{p, capturing} {
-		ended.signal(t, syscall.SIGTERM)
+		ended.signal(t, syscall.SIGTERM) // and to its group, as timeout(1) does
+		ended.signal(t, syscall.SIGINT)
 		if code := ended.end(t); code != 0 {
 			t.Errorf("%q ended with %d: %s", ended.Args, code, ended.stderr.String())
 		}
+	}
+	if s, err := capture.ReadStatus(ring, "site"); err != nil || s.State != capture.StateStopped {
+		t.Errorf("the capture is %+v, %v", s, err)
 	}
 }

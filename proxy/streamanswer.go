@@ -87,7 +87,8 @@ func (st *stream) answer(up *h2.Stream, h *h2.Head) *failure {
 	ex.response.Informational = ex.informational
 	contentType, _ := h.Get("content-type")
 	ex.receiving.follow(h, ex.p.answerTap(contentType))
-	ex.announce(contentType, up.Whole())
+	here := up.Whole()
+	ex.announce(contentType, here)
 	_, located := h.Get("location")
 	st.move(h.Status(), located)
 	if err := st.write(h.Fields, h.End); err != nil {
@@ -95,7 +96,9 @@ func (st *stream) answer(up *h2.Stream, h *h2.Head) *failure {
 	}
 	limit := deadline{set: up.SetReadDeadline, after: ex.p.Timeouts.TunnelIdle}
 	for !ex.receiving.whole {
-		limit.renew(time.Now())
+		if !here {
+			limit.renew(time.Now())
+		}
 		piece, end, err := up.Next()
 		if err != nil && ex.receiving.left == 0 && st.left() {
 			break

@@ -111,11 +111,12 @@ func (st *stream) page(ex *exchange, f *failure) {
 // release ends the stream: it may be told that the rest of its request is not
 // wanted (RFC 9113 §8.1), or that its answer broke off.
 func (st *stream) release(_ *exchange, f *failure, _ bool) {
-	if st.ended {
+	switch {
+	case !st.ended:
+		st.Reset(f.resetCode())
+	case !st.Head().End:
 		st.Reset(http2.ErrCodeNo)
-		return
 	}
-	st.Reset(f.resetCode())
 }
 
 func (st *stream) abort() { st.Reset(http2.ErrCodeInternal) }

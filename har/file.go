@@ -44,7 +44,7 @@ func convertInto(f *os.File, log *netlog.Log, o Options) (Stats, error) {
 }
 
 // steadyBytes is after how many bytes a steadyWriter has them written back.
-const steadyBytes = 1 << 20
+const steadyBytes = 4 << 20
 
 // A steadyWriter has the system begin to write back what was written, so that in
 // the end Sync finds little left to wait for, and nobody else's does either.

@@ -115,7 +115,7 @@ func (r *Recorder) lock(ctx context.Context) (*os.File, error) {
 		if !errors.Is(err, ErrLocked) || time.Now().After(deadline) {
 			return l, err
 		}
-		if err := pause(ctx, drainEvery); err != nil {
+		if pause(ctx, drainEvery) != nil {
 			return nil, err
 		}
 	}

@@ -269,6 +269,11 @@ func TestANameIsCapturedOnce(t *testing.T) {
 	r := &Recorder{Name: "site", Dir: t.TempDir()}
 	fake{}.put(t, r.Dir)
 	s := begin(t, r)
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := (&Recorder{Name: "site", Dir: r.Dir}).Run(ended); !errors.Is(err, ErrLocked) {
+		t.Errorf("one that is told to end while it waits: %v", err)
+	}
 	if err := (&Recorder{Name: "site", Dir: r.Dir}).Run(t.Context()); !errors.Is(err, ErrLocked) {
 		t.Errorf("a second recorder says %v", err)
 	}

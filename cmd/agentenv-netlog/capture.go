@@ -102,6 +102,9 @@ func runCapture(ctx context.Context, f captureFlags, filter []string, stderr io.
 	ctx, stop := untilInterrupted(ctx)
 	defer stop()
 	if err := r.Run(ctx); err != nil {
+		if s, e := capture.ReadStatus(r.Dir, r.Name); e == nil && s.PID > 0 && errors.Is(err, capture.ErrLocked) {
+			return failed(err, fmt.Sprintf("give this one another --name, or stop the other one, whose tcpdump is process %d", s.PID))
+		}
 		return notCapturing(err)
 	}
 	if s, err := capture.ReadStatus(r.Dir, r.Name); err == nil {

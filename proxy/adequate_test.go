@@ -67,7 +67,9 @@ func TestHTTP2NeedsAnAdequateCipherSuite(t *testing.T) {
 func TestAServerThatChoosesHTTP2AndAProhibitedCipherSuite(t *testing.T) {
 	w := newWorld(t, nil)
 	s := w.h2server(func(*h2.Stream) { t.Error("it was asked something") })
+	s.mu.Lock()
 	s.change = func(c *tls.Config) { c.MaxVersion, c.CipherSuites = tls.VersionTLS12, []uint16{prohibitedSuite} }
+	s.mu.Unlock()
 	b := w.secureFor(s.addr, "127.0.0.1", "h2", "http/1.1")
 	b.send("GET / HTTP/1.1\r\nHost: " + s.addr + "\r\n\r\n")
 	if head := b.head(); !strings.HasPrefix(head, "HTTP/1.1 502 ") {

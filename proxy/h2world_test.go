@@ -18,10 +18,9 @@ type h2server struct {
 	addr  string
 	offer h2.Offer
 
+	mu     sync.Mutex
 	change func(*tls.Config) // nil: nothing; before the first connection
-
-	mu    sync.Mutex
-	conns []*h2.Conn // in the order in which they were made
+	conns  []*h2.Conn        // in the order in which they were made
 }
 
 // h2server serves each stream of 127.0.0.1 by serve.
@@ -54,8 +53,11 @@ func (w *world) h2server(serve func(*h2.Stream), offers ...h2.Offer) *h2server {
 func (s *h2server) serve(conn net.Conn, serve func(*h2.Stream)) {
 	defer conn.Close()
 	config := &tls.Config{NextProtos: []string{"h2"}, GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return s.w.ca.leaf("127.0.0.1") }}
-	if s.change != nil {
-		s.change(config)
+	s.mu.Lock()
+	change := s.change
+	s.mu.Unlock()
+	if change != nil {
+		change(config)
 	}
 	session := tls.Server(conn, config)
 	if session.Handshake() != nil {

@@ -21,6 +21,7 @@ import (
 type mode struct {
 	name  string
 	args  []string
+	http2 bool
 	asker func(p *proxy, w *world) func(i int) (*http.Response, error)
 }
 
@@ -37,7 +38,8 @@ func modes() []mode {
 			},
 		},
 		{
-			name: "interception over HTTP/2",
+			name:  "interception over HTTP/2",
+			http2: true,
 			asker: func(p *proxy, w *world) func(int) (*http.Response, error) {
 				c := p.multiplexing()
 				return func(i int) (*http.Response, error) { return post(c, "https://"+w.origin.host, i) }
@@ -105,6 +107,9 @@ func killed(t *testing.T, m mode) {
 	// Two entries that surely are open when the proxy dies: their open lines are
 	// in the file, and nobody will end them.
 	held := first.client()
+	if m.http2 {
+		held = first.multiplexing()
+	}
 	go held.Get("https://" + w.origin.host + "/held")
 	go held.Get("http://" + w.origin.plain + "/held")
 	until(t, "the held requests' open lines", func() bool { return bytes.Count(contentOf(t, first.log), []byte(`,"event":"open",`)) == 2 })

@@ -287,3 +287,14 @@ func TestWithoutALogBodiesAreOnlyCounted(t *testing.T) {
 		}
 	}
 }
+
+// The parts of a stream of events are noted up to a bound, and all of it counted.
+func TestAStreamOfVeryManyEvents(t *testing.T) {
+	tap := tap{timed: true}
+	for range maxChunks + 10 {
+		tap.pass([]byte("x"), time.Time{})
+	}
+	if b := tap.body(); len(b.Chunks) != maxChunks || b.Size != maxChunks+10 {
+		t.Errorf("%d parts of %d bytes", len(b.Chunks), b.Size)
+	}
+}

@@ -29,6 +29,9 @@ type tap struct {
 	chunks []netlog.Chunk
 }
 
+// maxChunks bounds the parts of a body that are noted: a stream of events may last.
+const maxChunks = 1 << 16
+
 // sniffLen is how much of a body without a Content-Type is looked at.
 const sniffLen = 512
 
@@ -41,7 +44,7 @@ func (t *tap) pass(p []byte, now time.Time) {
 		t.size += int64(len(p))
 		return
 	}
-	if t.timed {
+	if t.timed && len(t.chunks) < maxChunks {
 		t.chunks = append(t.chunks, netlog.Chunk{Offset: t.size, Micros: micros(t.since, now)})
 	}
 	switch {

@@ -2,6 +2,8 @@ package h2
 
 import (
 	"bytes"
+	"errors"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -268,4 +270,49 @@ func TestOffers(t *testing.T) {
 			t.Errorf("%d: %s, want %s", i, got[i], wanted)
 		}
 	}
+}
+
+// Priorities are hints: what a server does not read does not pile up.
+func TestPrioritiesThatAreNotRead(t *testing.T) {
+	s := newDialled(t)
+	st := s.open(t, "/", false)
+	long := strings.Repeat("u=1, ", 3000)
+	most := 0
+	for range 2000 {
+		st.reprioritize(func(framer *http2.Framer, _ *Settings) { framer.WritePriorityUpdate(1, long) })
+		s.Conn.mu.Lock()
+		most = max(most, len(s.out))
+		s.Conn.mu.Unlock()
+	}
+	if most > outRoom+2*frameSize {
+		t.Errorf("%d bytes wait", most)
+	}
+}
+
+// What a peer's GOAWAY says is for people, and may not be for long.
+func TestAGoAwayThatSaysALot(t *testing.T) {
+	s := newDialled(t)
+	st := s.open(t, "/", true)
+	s.fr.WriteGoAway(1, http2.ErrCodeInternal, []byte(strings.Repeat("far too much \xff", 1000)))
+	s.peer.nc.Close()
+	var e *Error
+	if _, err := st.ReadHead(); !errors.As(err, &e) || e.Code != http2.ErrCodeInternal || len(e.Reason) > maxSaid || !strings.HasPrefix(e.Reason, "far too much far") {
+		t.Errorf("%v", err)
+	}
+}
+
+// Acknowledgements of our own SETTINGS cost their sender nothing, however often a
+// server has them change.
+func TestAcknowledgementsThatAreAskedFor(t *testing.T) {
+	s, _ := newServed(t, nil)
+	s.calm.left, s.calm.rate = 50, 0
+	s.greet()
+	for i := range 200 {
+		s.Offer(Offer{MaxStreams: uint32(i)})
+	}
+	for range 200 {
+		s.fr.WriteSettingsAck()
+	}
+	s.fr.WritePing(false, [8]byte{7})
+	want[*http2.PingFrame](s.peer)
 }

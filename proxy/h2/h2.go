@@ -124,6 +124,8 @@ const (
 	maxRatio = 16
 	// maxContinuations bounds the frames of one header block.
 	maxContinuations = 256
+	// maxSaid is how much is kept of what a peer's GOAWAY says, for people.
+	maxSaid = 256
 	// maxHeads bounds the informational answers that wait to be read.
 	maxHeads = 128
 

@@ -81,12 +81,13 @@ func (c *Conn) priorityUpdate(f *http2.PriorityUpdateFrame) error {
 	return nil
 }
 
-// reprioritize writes a frame about an open stream.
+// reprioritize writes a frame about an open stream, unless what was sent before it
+// is not read: it says only what would be better.
 func (s *Stream) reprioritize(write func(*http2.Framer, *Settings)) {
 	c := s.c
 	c.mu.Lock()
 	defer c.unlock()
-	if s.id != 0 && c.streams[s.id] == s && c.err == nil && c.control() == nil {
+	if s.id != 0 && c.streams[s.id] == s && c.err == nil && len(c.out) < outRoom {
 		write(c.framer, &c.peer)
 		c.writer.Signal()
 	}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/net/http2"
@@ -339,7 +340,8 @@ func (c *Conn) goAway(f *http2.GoAwayFrame) error {
 	if c.goneAway != nil {
 		last = min(last, c.lastTaken) // RFC 9113 §6.8: it must not grow
 	}
-	c.goneAway = &Error{Code: f.ErrCode, Reason: string(f.DebugData()), Remote: true}
+	said := f.DebugData()
+	c.goneAway = &Error{Code: f.ErrCode, Reason: strings.ToValidUTF8(string(said[:min(len(said), maxSaid)]), ""), Remote: true}
 	c.lastTaken = last
 	if !c.server {
 		away := &Error{Code: f.ErrCode, Reason: "the server takes no more requests on the connection", Remote: true, Unprocessed: true}

@@ -18,8 +18,10 @@ func (c *Conn) settings(f *http2.SettingsFrame) error {
 func (c *Conn) settle(f *http2.SettingsFrame) (Settings, error) {
 	c.mu.Lock()
 	defer c.unlock()
+	if f.IsAck() && c.acknowledged() {
+		return c.peer, nil
+	}
 	if err := c.spend(); err != nil || f.IsAck() {
-		c.acknowledged()
 		return c.peer, err
 	}
 	if err := c.control(); err != nil {
@@ -40,10 +42,10 @@ func (c *Conn) settle(f *http2.SettingsFrame) (Settings, error) {
 }
 
 // acknowledged takes the peer's word that it goes by the first SETTINGS that it had
-// not acknowledged.
-func (c *Conn) acknowledged() {
+// not acknowledged; false: there are none.
+func (c *Conn) acknowledged() bool {
 	if !c.writing || c.unheard == 0 {
-		return
+		return false
 	}
 	c.heard = true
 	c.unheard--
@@ -52,6 +54,7 @@ func (c *Conn) acknowledged() {
 		c.hearing = nil
 	}
 	c.awaitAck()
+	return true
 }
 
 // awaitAck starts the time within which the peer, which has begun to speak, has to

@@ -2,7 +2,6 @@ package har
 
 import (
 	"net/netip"
-	"regexp"
 	"strconv"
 	"strings"
 )
@@ -54,26 +53,6 @@ func notURL(s string) string {
 	}
 	return notPort(port)
 }
-
-// validHost says whether a name has no character that a domain can't have and,
-// when it ends in a number, is an IPv4 address.
-func validHost(host string) bool {
-	if host == "" || strings.IndexFunc(host, func(r rune) bool { return r <= ' ' || r == 0x7f || strings.ContainsRune(`#/:<>?@[\]^|%`, r) }) >= 0 {
-		return false
-	}
-	labels := strings.Split(strings.TrimSuffix(host, "."), ".")
-	if !ipv4Number.MatchString(labels[len(labels)-1]) {
-		return true
-	}
-	for i, label := range labels {
-		if n, err := strconv.ParseUint(label, 0, 64); err != nil || i < len(labels)-1 && n > 255 || n > 1<<32-1 || len(labels) == 4 && n > 255 {
-			return false
-		}
-	}
-	return len(labels) <= 4
-}
-
-var ipv4Number = regexp.MustCompile(`^(\d+|0[xX][0-9a-fA-F]*)$`)
 
 func notPort(s string) string {
 	if n, err := strconv.ParseUint(s, 10, 32); s != "" && (err != nil || n > 65535) {

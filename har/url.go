@@ -4,7 +4,6 @@ import (
 	"net/netip"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/agentenv/netlog/netlog"
 )
@@ -77,14 +76,7 @@ func isAuthority(a string) bool {
 		ip, err := netip.ParseAddr(address)
 		return ok && err == nil && ip.Is6()
 	}
-	// What the URL standard forbids in a host, escaped or not.
-	host = unescape(host, false)
-	for i := range len(host) {
-		if c := host[i]; c <= ' ' || c == 0x7f || strings.IndexByte("\"#%/:<>?@[\\]^`{|}", c) >= 0 {
-			return false
-		}
-	}
-	return host != "" && utf8.ValidString(host)
+	return validHost(unescape(host, false))
 }
 
 // isTunnel says whether a request is one for a tunnel. A WebSocket's over HTTP/2 is

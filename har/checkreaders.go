@@ -119,6 +119,8 @@ func (c *checker) mitmproxy(e *entryFacts) {
 			c.fault("mitmproxy", "request.url", v, "is %s, which has no host%s", v.what(), ends)
 		case why != "" && v.whole():
 			c.fault("mitmproxy", "request.url", v, "is %s, which %s%s", v.what(), why, ends)
+		case v.whole() && !mitmproxyHost(v.text):
+			c.fault("mitmproxy", "request.url", v, "is %s, whose host it takes for none%s", v.what(), ends)
 		}
 	}
 	if v := e.start; startForm.MatchString(v.text) {

@@ -2,6 +2,7 @@ package har
 
 import (
 	"encoding/base64"
+	"net/netip"
 	"regexp"
 	"slices"
 	"strings"
@@ -25,7 +26,7 @@ func Profiles() []Profile {
 		{"playwright", "what routeFromHAR can serve again: whole answers, no failed tries, no 304;\ntext in old charsets and binary uploads in base64", false, forPlaywright},
 		{"k6", "what har-to-k6 takes: requests for http:// and https:// that were let through,\nno CONNECT; forms and queries as they were sent, not taken apart", false, forK6},
 		{"webarena", "for WebArena-Verified: no tunnels, and not what browsers ask on their own\nbehalf (updates, accounts, suggestions)", false, forWebArena},
-		{"mitmproxy", "no Content-Encoding that mitmproxy can't make anew (a list, one that it does\nnot know): the contents are decoded already", false, forMitmproxy},
+		{"mitmproxy", "no Content-Encoding that mitmproxy can't make anew (a list, one that it does\nnot know): the contents are decoded already; no host that it takes for none", false, forMitmproxy},
 	}
 }
 
@@ -132,8 +133,12 @@ func forWebArena(e *Entry) bool {
 }
 
 // forMitmproxy: it codes each answer's content once more, and reads no further
-// than one with a coding that it does not know, or with several.
+// than one with a coding that it does not know, or with several, or than a host
+// that is no name.
 func forMitmproxy(e *Entry) bool {
+	if !mitmproxyHost(e.Request.URL) {
+		return false
+	}
 	r := &e.Response
 	var codings []string
 	for _, h := range r.Headers {
@@ -148,6 +153,34 @@ func forMitmproxy(e *Entry) bool {
 }
 
 func isContentEncoding(h Header) bool { return strings.EqualFold(h.Name, "Content-Encoding") }
+
+// mitmproxyHost says whether mitmproxy takes a URL's host for one
+// (mitmproxy/net/check.py): it undoes no percent-encoding.
+func mitmproxyHost(url string) bool {
+	_, rest, _ := strings.Cut(url, "://")
+	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
+		rest = rest[:i]
+	}
+	if strings.Contains(rest, "%") {
+		return false
+	}
+	host, _ := urlHost(url)
+	if _, err := netip.ParseAddr(host); err == nil {
+		return true
+	}
+	if host == "" || len(host) > 255 {
+		return false
+	}
+	for label := range strings.SplitSeq(host, ".") {
+		outside := func(r rune) bool {
+			return r != '-' && r != '_' && (r < '0' || r > '9') && (r < 'a' || r > 'z')
+		}
+		if label == "" || len(label) > 63 || strings.IndexFunc(label, outside) >= 0 {
+			return false
+		}
+	}
+	return true
+}
 
 // mitmproxyCodes tells the codings that mitmproxy makes (mitmproxy/net/encoding.py).
 func mitmproxyCodes(coding string) bool {

@@ -300,3 +300,23 @@ func TestForMitmproxy(t *testing.T) {
 		}
 	}
 }
+
+// mitmproxy reads no further than a host that it takes for none.
+func TestMitmproxyHosts(t *testing.T) {
+	for _, host := range []string{"h", "a_b-c.Example", "127.0.0.1", "[::1]:8443", "h.", "xn--ls8h.example:80", strings.Repeat("a", 63)} {
+		if url := "http://" + host + "/a%20b?c=%C3%A9"; !mitmproxyHost(url) {
+			t.Errorf("%s is left out", url)
+		}
+	}
+	for _, host := range []string{"", "%41", "%C3%A9.example", "*", "a;b", "a..b", ".a", strings.Repeat("a", 64), strings.Repeat("abcde.", 43) + "x"} {
+		if url := "http://" + host + "/"; mitmproxyHost(url) {
+			t.Errorf("%s stays", url)
+		}
+	}
+	f := newFixture(t)
+	f.exchange(get("http://a;b/"), ok("text/plain", []byte("x")))
+	f.exchange(get("http://h/"), ok("text/plain", []byte("x")))
+	if got, _ := rewritten(t, f, "mitmproxy"); len(got) != 1 {
+		t.Errorf("%d entries", len(got))
+	}
+}

@@ -400,8 +400,9 @@ func TestABrowserOfHTTP2ThatGoesAway(t *testing.T) {
 // Shutdown lets what has begun end; what has not then ends as stopped.
 func TestShutdownOfHTTP2(t *testing.T) {
 	w := newWorld(t, nil)
-	release := make(chan bool)
+	release, asked := make(chan bool), make(chan bool, 2)
 	s := w.h2server(func(st *h2.Stream) {
+		asked <- true
 		if path, _ := st.Head().Get(":path"); path == "/slow" {
 			gone := make(chan error, 1)
 			st.OnGone(func(err error) { gone <- err })
@@ -415,7 +416,8 @@ func TestShutdownOfHTTP2(t *testing.T) {
 	first := b.ask(b.get("/"), true)
 	w.logHas(`"event":"open"`)
 	slow := b.ask(b.get("/slow"), true)
-	eventually(t, "both at the server", func() bool { return w.proxy.Stats().Exchanges == 2 })
+	<-asked
+	<-asked
 	done := make(chan bool)
 	go func() {
 		w.end()

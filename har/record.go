@@ -46,6 +46,7 @@ type recordReader struct {
 	unreadable int64 // lines that read could not use
 	buf        []byte
 	ahead      stretch
+	parser     netlog.Parser
 }
 
 // A stretch is a piece of a log's file.
@@ -90,8 +91,10 @@ func (s *stretch) line(pos netlog.Pos) ([]byte, bool) {
 	return s.bytes[at : at+int64(pos.Length)], true
 }
 
-// read reads an item's lines; nil when its open line can't be used.
+// read reads an item's lines; nil when its open line can't be used. The record is
+// valid until the next one is read.
 func (r *recordReader) read(it *item) (*record, error) {
+	r.parser.Release()
 	line, err := r.use(it.open)
 	if line == nil || line.Open == nil {
 		return nil, err
@@ -159,7 +162,7 @@ func (r *recordReader) line(pos netlog.Pos) (*netlog.Line, error) {
 		}
 		r.buf = b
 	}
-	line, err := netlog.ParseLine(b)
+	line, err := r.parser.ParseLine(b)
 	if err != nil {
 		return nil, nil
 	}

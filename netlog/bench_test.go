@@ -121,12 +121,20 @@ func BenchmarkParseLine(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	b.ReportAllocs()
-	b.SetBytes(int64(len(line)))
-	for b.Loop() {
-		if _, err := ParseLine(line); err != nil {
-			b.Fatal(err)
-		}
+	var p Parser
+	for _, c := range []struct {
+		name  string
+		parse func([]byte) (*Line, error)
+	}{{"kept", ParseLine}, {"reused", func(b []byte) (*Line, error) { p.Release(); return p.ParseLine(b) }}} {
+		b.Run(c.name, func(b *testing.B) {
+			b.ReportAllocs()
+			b.SetBytes(int64(len(line)))
+			for b.Loop() {
+				if _, err := c.parse(line); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }
 

@@ -119,11 +119,11 @@ func (p *parser) headers() (list []Header) {
 			p.fail("a field line without a value")
 		}
 		if list == nil {
-			list = make([]Header, 0, 16) // as many as most have
+			list = p.reused.list()
 		}
 		list = append(list, h)
 	})
-	return list
+	return p.reused.keep(list)
 }
 
 func (p *parser) body() *Body {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"reflect"
 	"testing"
 	"time"
 )
@@ -25,8 +26,14 @@ func FuzzParseLine(f *testing.F) {
 	} {
 		f.Add([]byte(head + rest))
 	}
+	var parser Parser
 	f.Fuzz(func(t *testing.T, b []byte) {
 		l, err := ParseLine(b)
+		parser.Release()
+		same, errSame := parser.ParseLine(b)
+		if (err == nil) != (errSame == nil) || !reflect.DeepEqual(l, same) {
+			t.Fatalf("got %+v, %v and %+v, %v", l, err, same, errSame)
+		}
 		valid := json.Valid(b)
 		if validLine(b) && !valid {
 			t.Fatalf("taken for JSON: %q", b)

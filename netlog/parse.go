@@ -21,6 +21,7 @@ type parser struct {
 
 	strings strings.Builder // what short strings are cut from
 	spare   []byte          // what strings are unescaped in
+	reused  *Parser         // nil: what is parsed is the caller's to keep
 }
 
 // maxDepth bounds the nesting of values that are skipped.
@@ -311,7 +312,7 @@ func (p *parser) base64() []byte {
 	}
 	s := p.b[p.i : p.i+n]
 	enc := base64.StdEncoding.Strict()
-	b := make([]byte, enc.DecodedLen(n))
+	b := p.reused.room(enc.DecodedLen(n))
 	m, err := enc.Decode(b, s)
 	if err != nil || enc.EncodedLen(m) != n { // Decode passes over line ends
 		p.fail("not base64")

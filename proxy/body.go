@@ -27,7 +27,7 @@ type body struct {
 func (b *body) frame(f wire.Framing, t tap, lenient bool) {
 	*b = body{kind: f.Kind, left: f.Length, tap: t, chunks: wire.Chunked{Lenient: lenient}}
 	if f.Kind == wire.Length {
-		b.tap.length = f.Length
+		b.tap.length, b.tap.framed = f.Length, true
 	}
 	b.whole = f.Kind == wire.None || f.Kind == wire.Length && f.Length == 0
 }
@@ -44,6 +44,9 @@ func (b *body) follow(h *h2.Head, t tap) {
 
 // pass taps the next piece, or the last, of a body that is from's.
 func (b *body) pass(piece []byte, end bool, from *h2.Stream, now time.Time) {
+	if end && b.tap.size == 0 { // else a server may send more than it has told of
+		b.tap.length, b.tap.framed = int64(len(piece)), true
+	}
 	b.tap.pass(piece, now)
 	if b.left >= 0 {
 		b.left -= int64(len(piece))

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -433,5 +434,32 @@ func TestTheLogHasTheOrderOfTheRequests(t *testing.T) {
 		if ps[i].open.Stream != int64(2*i+1) || i > 0 && !ps[i].open.Time.After(ps[i-1].open.Time) {
 			t.Fatalf("line %d is of stream %d, of %v, behind %v", i, ps[i].open.Stream, ps[i].open.Time, ps[max(i-1, 0)].open.Time)
 		}
+	}
+}
+
+// An answer whose content-length is too short is hashed whole.
+func TestHTTP2AnswerLongerThanItsLength(t *testing.T) {
+	more := make(chan struct{})
+	w := newWorld(t, nil)
+	s := w.h2server(func(st *h2.Stream) {
+		st.WriteHead(fields(":status", "200", "content-length", "3", "content-type", "text/plain"), false)
+		st.Write([]byte("abc"), false)
+		<-more
+		st.Write([]byte("def"), true)
+	})
+	b := w.h2browser(s.addr)
+	st := b.ask(b.get("/"), true)
+	_, headErr := st.ReadHead()
+	piece, _, err := st.Next()
+	close(more)
+	if string(piece) != "abc" || headErr != nil || err != nil {
+		t.Fatalf("%q %v %v", piece, headErr, err)
+	}
+	st.Took(3)
+	st.Next()
+	p := w.waitFor(1)[0]
+	body := p.end.Response.Body
+	if want := fmt.Sprintf("%x", sha256.Sum256([]byte("abcdef"))); body.SHA256 != want || body.Size != 6 {
+		t.Errorf("size %d, sha256 %s, want %s", body.Size, body.SHA256, want)
 	}
 }

@@ -17,7 +17,8 @@ type tap struct {
 	blind     bool  // only count
 	noHash    bool
 	sniff     bool  // keep only when the first bytes look like text
-	length    int64 // of the whole body as its framing has it; 0: not known
+	length    int64 // of the whole body as its head has it; 0: not known
+	framed    bool  // and its framing lets no more come
 	size      int64
 	hash      hash.Hash // nil: none of it has come, or all of it at once
 	sum       string    // of a body that came at once
@@ -49,7 +50,7 @@ func (t *tap) pass(p []byte, now time.Time) {
 	}
 	switch {
 	case t.noHash:
-	case t.size == 0 && int64(len(p)) == t.length: // as most do: it needs no state
+	case t.size == 0 && t.framed && int64(len(p)) == t.length: // as most do: it needs no state
 		sum := sha256.Sum256(p)
 		t.sum = hexOf(sum[:])
 	default:

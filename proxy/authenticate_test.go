@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 )
 
 const secret = "open:sesame" // a password with a colon
@@ -176,4 +177,34 @@ func nothingOf(t *testing.T, w *world, secret string) {
 			t.Errorf("the log holds %q", form)
 		}
 	}
+}
+
+// A tunnel outlives the time limit for the challenge before it.
+func TestTunnelBehindAChallenge(t *testing.T) {
+	const limit = 50 * time.Millisecond
+	w := newWorld(t, func(c *Config) {
+		standIn(c)
+		askFor(c)
+		c.Timeouts.ClientHead = limit
+	})
+	speak := make(chan struct{})
+	addr := w.origin(func(p *party) {
+		p.expect("hello")
+		p.send("first")
+		<-speak
+		p.send("second")
+		p.rest()
+	})
+	b := w.browser()
+	b.send("CONNECT " + addr + " HTTP/1.1\r\nHost: " + addr + "\r\n\r\n")
+	b.expectChallenge(true)
+	b.send("CONNECT " + addr + " HTTP/1.1\r\nHost: " + addr + "\r\n" + basic("ali:"+secret) + "\r\n")
+	if head := b.head(); !strings.HasPrefix(head, "HTTP/1.1 200 ") {
+		t.Fatal(head)
+	}
+	b.send("hello")
+	b.expect("first")
+	<-time.After(2 * limit)
+	close(speak)
+	b.expect("second")
 }

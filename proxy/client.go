@@ -376,7 +376,7 @@ func (c *client) turnDown(ex *exchange, f *failure) bool {
 
 // write sends a page of our own.
 func (c *client) write(b []byte) {
-	c.conn.SetWriteDeadline(time.Now().Add(c.p.Timeouts.ClientHead))
+	c.writing.replace(time.Now().Add(c.p.Timeouts.ClientHead))
 	c.conn.Write(b)
 }
 

@@ -27,6 +27,7 @@ func (c *client) connect(t wire.Target, at time.Time) {
 		return
 	}
 	c.trail = c.p.trailOf(&c.req)
+	c.writing.clear() // of what was answered on the connection before
 	d := c.p.decide(target)
 	switch {
 	case d.Action == Refuse:

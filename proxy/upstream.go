@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"slices"
 	"sync"
@@ -68,7 +69,7 @@ func (c *client) idleFor(ex *exchange, head []byte) *upstream {
 	defer c.upsMu.Unlock()
 	for i := len(c.ups) - 1; i >= 0; i-- {
 		u := c.ups[i]
-		if u.origin.sameServer(ex.origin) && u.begin(ex, head) {
+		if u.serves(ex.origin) && u.begin(ex, head) {
 			c.ups = append(slices.Delete(c.ups, i, i+1), u)
 			return u
 		}
@@ -99,6 +100,13 @@ func (c *client) crowded() bool {
 	c.upsMu.Lock()
 	defer c.upsMu.Unlock()
 	return len(c.ups) > maxUpstreams
+}
+
+// serves tells whether the connection is to o's server.
+func (u *upstream) serves(o *origin) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.origin.sameServer(o)
 }
 
 // begin takes ex over; false when the connection is dead or busy. It must be called
@@ -168,13 +176,19 @@ func (u *upstream) run() {
 	for {
 		err := u.br.await()
 		ex := u.current()
-		if ex == nil && isTimeout(err) {
+		switch {
+		case ex != nil:
+		case isTimeout(err):
 			u.rest()
 			continue
-		}
-		if ex == nil {
-			u.c.idleEnded(u, err)
-			return
+		default:
+			if ex = u.retire(); ex == nil {
+				u.c.idleEnded(u, err)
+				return
+			}
+			if err == nil { // what had come before ex is no answer to it
+				err = io.EOF
+			}
 		}
 		if !u.serve(ex, err) {
 			return
@@ -200,6 +214,15 @@ func (u *upstream) lost() {
 func (u *upstream) current() *exchange {
 	u.mu.Lock()
 	defer u.mu.Unlock()
+	return u.ex
+}
+
+// retire makes an idle connection that has ended one that takes no exchange, or
+// gives the exchange that it has taken meanwhile.
+func (u *upstream) retire() *exchange {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.dead = u.dead || u.ex == nil
 	return u.ex
 }
 
@@ -251,9 +274,6 @@ func (u *upstream) close() {
 // that only now says that it wants another certificate of us (RFC 8446 §4.4.2.4)
 // says so again to the first request, whose record that is.
 func (c *client) idleEnded(u *upstream, err error) {
-	u.mu.Lock()
-	u.dead = true
-	u.mu.Unlock()
 	if c.origin != nil && c.alpn != "h2" && (u.used || !refusedCertificate(err)) {
 		c.hangUp()
 	}

@@ -40,7 +40,8 @@ func (u *upstream) serve(ex *exchange, err error) bool {
 		return u.unanswered(ex, err)
 	}
 	ex.marks.first = ex.p.now()
-	ex.writeOpen() // whoever has the answer finds the request in the log
+	ex.writeOpen()                  // whoever has the answer finds the request in the log
+	u.waiting.renew(ex.marks.first) // else an old one could end in mid-head
 	for range maxInformational {
 		err := wire.ReadAnswer(u.br.Reader, &u.answer, headLimit)
 		if err != nil {
@@ -52,15 +53,36 @@ func (u *upstream) serve(ex *exchange, err error) bool {
 		if !u.informational(ex) {
 			return false
 		}
+		if err := u.awaitNext(ex); err != nil {
+			return u.badHead(ex, err)
+		}
 	}
 	return u.fail(ex, tooInformative())
+}
+
+// awaitNext waits for what comes behind a 1xx, for as long as for an answer's first
+// byte: the request may still be going up.
+func (u *upstream) awaitNext(ex *exchange) error {
+	ex.lastHeard.Store(time.Now().UnixNano())
+	for {
+		err := u.br.await()
+		if err == nil {
+			u.waiting.renew(time.Now())
+			return nil
+		}
+		left := ex.mayWait()
+		if !isTimeout(err) || left <= 0 {
+			return err
+		}
+		u.waiting.replace(time.Now().Add(left))
+	}
 }
 
 // unanswered is the end of an exchange whose connection ended, or stayed
 // silent, before a byte of the answer.
 func (u *upstream) unanswered(ex *exchange, err error) bool {
 	if left := ex.mayWait(); isTimeout(err) && left > 0 {
-		u.conn.SetReadDeadline(time.Now().Add(left))
+		u.waiting.replace(time.Now().Add(left))
 		return true
 	}
 	alive := ex.ctx.Err() == nil
@@ -81,9 +103,10 @@ func (u *upstream) unanswered(ex *exchange, err error) bool {
 }
 
 // mayWait is what is left of the limit for an answer that has not begun: it runs
-// from when some of the request was sent last.
+// from when some of the request was sent last, or the last 1xx came.
 func (ex *exchange) mayWait() time.Duration {
-	return time.Until(time.Unix(0, ex.lastSent.Load()).Add(ex.p.Timeouts.Answer))
+	last := max(ex.lastSent.Load(), ex.lastHeard.Load())
+	return time.Until(time.Unix(0, last).Add(ex.p.Timeouts.Answer))
 }
 
 // again sends the request, which has no body, on a new connection.

@@ -38,6 +38,7 @@ type exchange struct {
 	head      []byte // as it goes up, when it may be sent once more; nil: not so
 	sending   body
 	lastSent  atomic.Int64  // when some of it went up last, in nanoseconds since 1970
+	lastHeard atomic.Int64  // when a 1xx came last, likewise
 	uploaded  chan struct{} // closed when no more of it comes
 	changed   []string      // what an option has changed of it
 	unsent    error         // what kept the rest from going up; read after uploaded

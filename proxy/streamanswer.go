@@ -33,6 +33,7 @@ func (st *stream) answerHead(up *h2.Stream) (*h2.Head, error) {
 		if !ex.informs(h.Status(), h.ListSize(), ex.p.fields(h.Regular())) {
 			break
 		}
+		ex.lastHeard.Store(time.Now().UnixNano())
 		if err := st.write(h.Fields, false); err != nil {
 			return nil, ex.browserGone()
 		}

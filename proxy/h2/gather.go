@@ -14,9 +14,9 @@ type gathered struct {
 	net.Conn
 	buffers *Buffers
 
-	mu      sync.Mutex // the session's reader writes too: alerts, and new keys
-	holding bool
-	held    []byte
+	mu   sync.Mutex // the session's reader writes too: alerts, and new keys
+	left int        // writes that are still held back
+	held []byte
 }
 
 // gatheredUnder is what a session is over; nil: not that, or no session.
@@ -31,28 +31,40 @@ func gatheredUnder(nc net.Conn) *gathered {
 func (g *gathered) Write(p []byte) (int, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if !g.holding {
+	if g.left == 0 {
 		return g.Conn.Write(p)
 	}
 	if g.held == nil {
 		g.held = g.buffers.out()
 	}
 	g.held = append(g.held, p...)
-	return len(p), nil
+	if g.left--; g.left > 0 {
+		return len(p), nil
+	}
+	return len(p), g.flush()
 }
 
-// hold holds back what is written until flush.
-func (g *gathered) hold() {
+// gather holds back so many writes, the last of which writes all: within the
+// session's Write, which its Close does not wait for.
+func (g *gathered) gather(n int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.holding = true
+	g.left = n
+}
+
+// rest writes what is still held back, should there have been fewer writes.
+func (g *gathered) rest() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.left = 0; g.held == nil {
+		return nil
+	}
+	return g.flush()
 }
 
 func (g *gathered) flush() error {
-	g.mu.Lock()
-	defer g.mu.Unlock()
 	held := g.held
-	g.holding, g.held = false, nil
+	g.held = nil
 	_, err := g.Conn.Write(held)
 	g.buffers.putOut(held)
 	return err

@@ -2,6 +2,7 @@ package h2
 
 import (
 	"errors"
+	"io"
 	"net"
 	"sync/atomic"
 	"testing"
@@ -58,18 +59,42 @@ func TestRecordsAreWrittenTogether(t *testing.T) {
 	}
 }
 
-func TestGatheredWritesFailWhenTheyAreFlushed(t *testing.T) {
-	near, _ := sockets(t)
+// All are written by the last, within the session's own Write: its Close does not
+// wait for that.
+func TestTheLastOfGatheredWritesWritesAll(t *testing.T) {
+	near, far := sockets(t)
 	g := gatheredUnder(recorded{Gather(near, new(Buffers))})
-	g.hold()
+	write := func(s string) {
+		t.Helper()
+		if n, err := g.Write([]byte(s)); n != len(s) || err != nil {
+			t.Errorf("%q: %d %v", s, n, err)
+		}
+	}
+	arrives := func(s string) {
+		t.Helper()
+		got := make([]byte, len(s))
+		if _, err := io.ReadFull(far, got); string(got) != s || err != nil {
+			t.Errorf("got %q %v, want %q", got, err, s)
+		}
+	}
+	g.gather(2)
+	write("one,")
+	write("two,")
+	arrives("one,two,")
+	check(t, g.rest())
+	write("three,")
+	arrives("three,")
+	g.gather(5)
+	write("four")
+	check(t, g.rest())
+	arrives("four")
+
+	g.gather(2)
 	near.Close()
-	if n, err := g.Write([]byte("record")); n != 6 || err != nil {
-		t.Errorf("held back: %d %v", n, err)
-	}
-	if err := g.flush(); !errors.Is(err, net.ErrClosed) {
-		t.Error(err)
-	}
-	if _, err := g.Write([]byte("record")); !errors.Is(err, net.ErrClosed) {
-		t.Error(err)
+	write("held back")
+	for range 2 {
+		if _, err := g.Write([]byte("written")); !errors.Is(err, net.ErrClosed) {
+			t.Error(err)
+		}
 	}
 }

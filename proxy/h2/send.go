@@ -286,10 +286,10 @@ func (c *Conn) send(out []byte) error {
 		_, err := c.nc.Write(out)
 		return err
 	}
-	c.gathered.hold()
+	c.gathered.gather((len(out) + recordSize - 1) / recordSize)
 	_, err := c.nc.Write(out)
-	if flushed := c.gathered.flush(); err == nil {
-		err = flushed
+	if rest := c.gathered.rest(); err == nil {
+		err = rest
 	}
 	return err
 }

@@ -430,6 +430,7 @@ func TestAllowedHosts(t *testing.T) {
 	if err := tls.Client(bad.Conn, &tls.Config{ServerName: "bad.test", RootCAs: w.ca.pool}).Handshake(); err == nil {
 		t.Error("the name that is not allowed was let through")
 	}
+	w.logHas(`"code":"policy"`)
 	other := w.browser()
 	other.send("CONNECT good.test.evil.test:443 HTTP/1.1\r\nHost: good.test.evil.test:443\r\n\r\n")
 	if got := other.head(); !strings.HasPrefix(got, "HTTP/1.1 403 ") {

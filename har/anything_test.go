@@ -110,9 +110,9 @@ func (f filler) body() netlog.Body {
 	return b
 }
 
-// log is one of some lines that are whole, each of anything, in an order that no
-// proxy writes and with ends that nobody asked for; some of them damaged.
-func (f filler) log() []byte {
+// log is one of some lines, each of anything, in an order that no proxy writes and
+// with ends that nobody asked for; some of them damaged.
+func (f filler) log(damaged bool) []byte {
 	var out []byte
 	var opened []int64
 	for n := int64(1); n < int64(2+f.IntN(25)); n++ {
@@ -144,7 +144,11 @@ func (f filler) log() []byte {
 			f.fill(reflect.ValueOf(l.End).Elem())
 		}
 		line, _ := netlog.AppendLine(nil, &l)
-		switch f.IntN(20) {
+		damage := -1
+		if damaged {
+			damage = f.IntN(20)
+		}
+		switch damage {
 		case 0:
 			line = append(line[:f.IntN(len(line))], '\n')
 		case 1:
@@ -157,10 +161,12 @@ func (f filler) log() []byte {
 	return out
 }
 
-// Whatever is in a log, its HAR is one that every reader takes.
+// Whatever is in a log, its HAR is one that every reader takes, and says of each
+// exchange what the log's lines say.
 func TestConvertOfAnything(t *testing.T) {
 	for seed := range uint64(150) {
-		content := filler{rand.New(rand.NewPCG(seed, 0))}.log()
+		damaged := seed%2 == 0
+		content := filler{rand.New(rand.NewPCG(seed, 0))}.log(damaged)
 		log, err := openAnything(t, content)
 		if err != nil {
 			continue // its first line is damaged
@@ -174,6 +180,9 @@ func TestConvertOfAnything(t *testing.T) {
 		if int64(len(l.Entries)) != stats.Entries {
 			t.Errorf("seed %d: %d entries, %+v", seed, len(l.Entries), stats)
 		}
+		if !damaged {
+			saysWhat(t, &l, content)
+		}
 		var again bytes.Buffer
 		if _, err := Convert(log, &again, Options{MaxBody: 64 << 10, NoBodies: true}); err != nil {
 			t.Errorf("seed %d, without bodies: %v", seed, err)
@@ -184,6 +193,82 @@ func TestConvertOfAnything(t *testing.T) {
 			}
 		}
 	}
+}
+
+// saysWhat compares a HAR with the lines of its log.
+func saysWhat(t *testing.T, l *Log, content []byte) {
+	t.Helper()
+	records := map[int64]*record{}
+	for b := range bytes.Lines(content) {
+		line, err := netlog.ParseLine(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := records[line.ID]
+		switch {
+		case line.Open != nil:
+			records[line.ID] = &record{open: line.Open}
+		case r == nil || r.end != nil:
+		case line.Answer != nil:
+			r.answer = line.Answer
+		case line.Message != nil:
+			r.messages = append(r.messages, line.Message)
+		case line.End != nil:
+			r.end = line.End
+		}
+	}
+	if len(l.Entries) != len(records) {
+		t.Errorf("%d entries for %d open lines", len(l.Entries), len(records))
+	}
+	for _, e := range l.Entries {
+		r := records[e.ID]
+		if r == nil {
+			t.Errorf("entry %d is of no open line", e.ID)
+			continue
+		}
+		delete(records, e.ID)
+		if e.Open != (r.end == nil) || e.StartedDateTime != formatTime(r.open.Time) || len(e.WebSocketMessages) != len(r.messages) {
+			t.Errorf("entry %d: open %v at %s, %d messages", e.ID, e.Open, e.StartedDateTime, len(e.WebSocketMessages))
+		}
+		if q := r.open.Request; q != nil {
+			if e.Request.Method != q.Method {
+				t.Errorf("entry %d: method %q, want %q", e.ID, e.Request.Method, q.Method)
+			}
+			sameFields(t, e.ID, e.Request.Headers, oneCookie(q))
+			body := q.Body
+			if r.end != nil && r.end.Request != nil && r.end.Request.Body != nil {
+				body = r.end.Request.Body
+			}
+			if p := e.Request.PostData; p != nil && isWhole(body, q.Headers) && !bytes.Equal(postBytes(t, p), keptBytes(body)) {
+				t.Errorf("entry %d: sent %q, want %q", e.ID, postBytes(t, p), keptBytes(body))
+			}
+		}
+		var answer *netlog.Response
+		if r.answer != nil {
+			answer = r.answer.Response
+		}
+		if r.end != nil && r.end.Response != nil {
+			answer = r.end.Response
+		}
+		if answer == nil {
+			if len(e.Response.Headers) > 0 || e.Response.Content.Text != nil {
+				t.Errorf("entry %d has an answer", e.ID)
+			}
+			continue
+		}
+		if n := answer.Status; n >= 100 && n < 1000 && e.Response.Status != n {
+			t.Errorf("entry %d: status %d, want %d", e.ID, e.Response.Status, n)
+		}
+		sameFields(t, e.ID, e.Response.Headers, answer.Headers)
+		if c := &e.Response.Content; c.Text != nil && isWhole(answer.Body, answer.Headers) && !bytes.Equal(contentBytes(t, c), keptBytes(answer.Body)) {
+			t.Errorf("entry %d: received %q, want %q", e.ID, contentBytes(t, c), keptBytes(answer.Body))
+		}
+	}
+}
+
+// isWhole says whether a body is in a HAR as it came.
+func isWhole(b *netlog.Body, headers []netlog.Header) bool {
+	return b != nil && b.Kept != nil && !b.Truncated && b.Kept.Len() <= 64<<10 && len(codings(headers)) == 0
 }
 
 func openAnything(t *testing.T, content []byte) (*netlog.Log, error) {

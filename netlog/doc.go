@@ -8,7 +8,8 @@
 // about the traffic reads the same file, while it is written or later:
 //
 //   - [Log] and [Scanner] go through a whole log in order and look only at the
-//     beginning of each line; [Log.ReadLine] and [ParseLine] fetch one.
+//     beginning of each line; [Log.ReadLine] and [ParseLine], or a [Parser] for
+//     many, fetch one.
 //   - [Check] holds a log against the format.
 //   - [Reader] gives the lines after a number in pages, and waits for new ones.
 //

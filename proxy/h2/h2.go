@@ -15,7 +15,11 @@
 // in order, repeats and all, those that are never to be indexed as such. What
 // comes of a body is held until [Stream.Took] says that it has gone on, and only
 // then does the peer get its window back: a stream never holds more than
-// Config.StreamWindow, whatever the other side of the relay does.
+// Config.StreamWindow, in at most twice that memory, whatever the other side of the
+// relay does.
+//
+// A session's records go to the network together when it is made over what [Gather]
+// makes of its connection.
 //
 // What a client sends is held to RFC 9113 §8; a server is read as tolerantly as is
 // safe. Frames that cost work and bring nothing are counted, and too many of them

@@ -13,7 +13,8 @@
 // `make battery` prints who passes what. Everything stays on loopback: the names
 // under .test are reached through Setup.Dial.
 //
-// It is no load test and measures no time.
+// On the leg of HTTP/2 the parties speak in frames. It is no load test and measures
+// no time.
 package battery
 
 import (

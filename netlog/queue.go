@@ -15,12 +15,17 @@ const (
 	// its own and is not copied.
 	batchBytes = 256 << 10
 	longLine   = batchBytes / 4
+
+	// pooledLine is up to how many bytes what a long line was encoded in is used
+	// again: an answer's body as far as it is kept by default, and then some.
+	pooledLine = 2 << 20
 )
 
 // A batch is one or more whole lines.
 type batch struct {
 	b     []byte
 	own   bool  // one long line, or the start line of a file
+	line  *line // the long one; nil for others
 	ended bool  // holds an end line
 	first int64 // the number of that start line; 0 for any other
 }
@@ -41,12 +46,13 @@ type line struct {
 }
 
 func (w *Writer) newLine(size int64) *line {
+	lines, room := &w.lines, int64(8<<10)
 	if size > longLine {
-		return &line{encoder{b: make([]byte, headRoom, headRoom+size)}}
+		lines, room = &w.longLines, headRoom+size
 	}
-	l, ok := w.lines.Get().(*line)
-	if !ok {
-		l = &line{encoder{b: make([]byte, headRoom, 8<<10)}}
+	l, ok := lines.Get().(*line)
+	if !ok || size > longLine && int64(cap(l.b)) < room {
+		l = &line{encoder{b: make([]byte, headRoom, room)}}
 	}
 	l.b, l.err = l.b[:headRoom], nil
 	return l
@@ -174,7 +180,7 @@ func (w *Writer) put(l *line, event Event, id, t, size int64) {
 	b := w.number(l, event, id, t)
 	w.queued += int64(len(b)) - size
 	if len(b) > longLine {
-		w.queue = append(w.queue, batch{b: b, own: true})
+		w.queue = append(w.queue, batch{b: b, own: true, line: l})
 	} else {
 		w.add(b)
 		w.lines.Put(l)

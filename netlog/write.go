@@ -148,6 +148,9 @@ func (w *Writer) wrote(n int, err error) {
 
 func (w *Writer) recycle(b batch) {
 	const keep = 4
+	if b.line != nil && cap(b.line.b) <= pooledLine {
+		w.longLines.Put(b.line)
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !b.own && len(w.spare) < keep {

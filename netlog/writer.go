@@ -64,7 +64,8 @@ type Writer struct {
 	stall    time.Duration
 	log      *slog.Logger
 
-	lines sync.Pool // of *line, what short lines are encoded in
+	lines     sync.Pool // of *line, what short lines are encoded in
+	longLines sync.Pool // likewise
 
 	wake chan struct{} // the queue is no longer empty, or no more will come
 	quit chan struct{} // closed when Close has given up

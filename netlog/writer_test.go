@@ -2,6 +2,8 @@ package netlog
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -611,4 +613,46 @@ func TestWriteErrorNamesTheLog(t *testing.T) {
 			t.Errorf("it said %s", said)
 		}
 	})
+}
+
+// What long lines are encoded in is used again, and only when it has been written.
+func TestLongLinesAtOnce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), LiveName)
+	w, err := OpenWriter(WriterConfig{Path: path, Sync: SyncNever})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var writers sync.WaitGroup
+	for g := range 4 {
+		writers.Go(func() {
+			for i := range 40 {
+				o, e := exchange(30<<10 + i*7<<10)
+				body := e.Response.Body.Kept.(Bytes)
+				for at := range body {
+					body[at] = byte(at*g + i)
+				}
+				sum := sha256.Sum256(body)
+				e.Response.Body.SHA256 = hex.EncodeToString(sum[:])
+				w.End(w.Open(o), e)
+			}
+		})
+	}
+	writers.Wait()
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	log, err := OpenLog(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	stats, err := Check(log, CheckOptions{Fault: func(f Fault) error {
+		if f.Rule == RuleBody || f.Rule == RuleLine {
+			t.Error(f)
+		}
+		return nil
+	}})
+	if err != nil || stats.Entries != 160 {
+		t.Errorf("%+v, %v", stats, err)
+	}
 }

@@ -122,15 +122,42 @@ func (m *monkey) other() error {
 	return m.fr.WriteRawFrame(http2.FrameType(m.rand.IntN(40)+16), 0xff, id, []byte("what?"))
 }
 
-// Whatever both sides send each other, every request has its two lines, nothing
-// is left of it, and the proxy goes on.
+// browse has monkeys ask addr, one after the other, and looks at what came of it: every
+// request has its two lines, nothing is left of it, and the proxy goes on.
+func (w *world) browse(addr string, seed uint64) {
+	for n := range uint64(6) {
+		session := w.secureFor(addr, "127.0.0.1", "h2").Conn
+		m := &monkey{h2peer: newH2Peer(w.t, session), rand: rand.New(rand.NewPCG(seed, 1000+n)), left: 400}
+		m.greet()
+		m.fr.WritePing(false, [8]byte{2})
+		m.request(addr)
+		m.plays(func() error {
+			if m.left--; m.left < 0 {
+				return io.EOF
+			}
+			if m.chance(30) {
+				return m.request(addr)
+			}
+			return m.other()
+		})
+		session.Close()
+	}
+	eventually(w.t, "the end of all exchanges", func() bool { return w.proxy.Stats().Exchanges == 0 })
+	for _, p := range w.pairs() {
+		if p.end.Time.Before(p.open.Time) || p.end.Failed == nil && p.end.Refused == nil && p.end.Response == nil {
+			w.t.Errorf("%v has the end %+v", p, p.end)
+		}
+	}
+}
+
+// Both sides may send each other what they like.
 func TestMonkeysOverHTTP2(t *testing.T) {
 	for seed := range uint64(10) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, nil)
 			var conns atomic.Uint64
-			addr := newH2Listener(w, func(p *h2peer) {
+			w.browse(newH2Listener(w, func(p *h2peer) {
 				m := &monkey{h2peer: p, rand: rand.New(rand.NewPCG(seed, conns.Add(1)))}
 				m.plays(func() error {
 					id := m.stream()
@@ -145,30 +172,49 @@ func TestMonkeysOverHTTP2(t *testing.T) {
 					return m.other()
 				})
 				p.conn.Close()
-			})
-			for n := range uint64(6) {
-				session := w.secureFor(addr, "127.0.0.1", "h2").Conn
-				m := &monkey{h2peer: newH2Peer(t, session), rand: rand.New(rand.NewPCG(seed, 1000+n)), left: 400}
-				m.greet()
-				m.fr.WritePing(false, [8]byte{2})
-				m.request(addr)
-				m.plays(func() error {
-					if m.left--; m.left < 0 {
-						return io.EOF
+			}), seed)
+		})
+	}
+}
+
+// So may a browser of HTTP/2 and a server of HTTP/1.
+func TestMonkeysFromHTTP2ToHTTP1(t *testing.T) {
+	answers := []struct {
+		text string
+		last bool // of its connection
+	}{
+		{"", true},
+		{"garbage\r\n\r\n", true},
+		{"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf", true},
+		{"HTTP/1.1 200 OK\r\n\r\nuntil the end", true},
+		{"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", false},
+		{"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-T\r\n\r\n5\r\nhello\r\n0\r\nX-T: y\r\n\r\n", false},
+		{"HTTP/1.1 302 Found\r\nLocation: /\r\nContent-Length: 2\r\n\r\nno", false},
+		{"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", false},
+	}
+	for seed := range uint64(5) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			var addr string
+			w := newWorld(t, routed(&addr))
+			var conns atomic.Uint64
+			addr = w.origin(func(p *party) {
+				r := rand.New(rand.NewPCG(seed, conns.Add(1)))
+				for {
+					for blank := false; !blank; { // bodies are no lines that matter
+						line, err := p.br.ReadString('\n')
+						if err != nil {
+							return
+						}
+						blank = line == "\r\n"
 					}
-					if m.chance(30) {
-						return m.request(addr)
+					a := answers[r.IntN(len(answers))]
+					if p.send(a.text); a.last {
+						return
 					}
-					return m.other()
-				})
-				session.Close()
-			}
-			eventually(t, "the end of all exchanges", func() bool { return w.proxy.Stats().Exchanges == 0 })
-			for _, p := range w.pairs() {
-				if p.end.Time.Before(p.open.Time) || p.end.Failed == nil && p.end.Refused == nil && p.end.Response == nil {
-					t.Errorf("%v has the end %+v", p, p.end)
 				}
-			}
+			})
+			w.browse(addr, seed)
 		})
 	}
 }

@@ -21,6 +21,7 @@ type peeked struct {
 
 	broken error // what a look met: the kernel tells of a reset only once
 	dry    bool  // Read takes nothing from the connection and says errDry
+	sipped bool  // once Read has taken all that is there, the connection is dry
 	awaiting
 }
 
@@ -40,6 +41,7 @@ func (c *peeked) Read(p []byte) (int, error) {
 		return 0, errDry
 	}
 	n, err := c.Conn.Read(p)
+	c.dry = c.sipped && n < len(p)
 	c.ended = c.ended || err == io.EOF
 	return n, err
 }

@@ -26,11 +26,11 @@ func (p *Proxy) newReader(conn net.Conn, tcp *peeked) *reader {
 
 func (r *reader) take() {
 	if br, ok := r.readers.Get().(*bufio.Reader); ok {
-		br.Reset(r.conn)
+		br.Reset((*source)(r))
 		r.Reader = br
 		return
 	}
-	r.Reader = bufio.NewReaderSize(r.conn, readBuffer)
+	r.Reader = bufio.NewReaderSize((*source)(r), readBuffer)
 }
 
 // give gives the buffer back, and what is in it up.
@@ -51,31 +51,44 @@ func (r *reader) await() error {
 	if r.Reader == nil {
 		r.take()
 	}
-	if r.Buffered() == 0 && r.tcp.canAwait() {
-		if err := r.decrypted(); err != errDry {
-			return err
-		}
+	if r.Buffered() > 0 || !r.tcp.canAwait() {
+		_, err := r.Peek(1)
+		return err
+	}
+	err := r.sip(true)
+	for err == errDry { // what comes may be less than a record, or none of data
 		r.give()
 		r.tcp.await()
 		r.take()
+		err = r.sip(false)
 	}
-	_, err := r.Peek(1)
 	return err
 }
 
-// decrypted looks for what a TLS session has read of the connection and not given
-// yet; errDry: there is none.
-func (r *reader) decrypted() error {
-	if r.conn == net.Conn(r.tcp) {
-		return errDry
-	}
-	r.tcp.dry = true
+// sip looks for a byte that needs no waiting: a TLS session may have read it
+// already or, unless the connection is to be dry, finds it in what that has now.
+// errDry: there is none.
+func (r *reader) sip(dry bool) error {
+	r.tcp.sipped, r.tcp.dry = true, dry
 	_, err := r.Peek(1)
-	r.tcp.dry = false
+	r.tcp.sipped, r.tcp.dry = false, false
 	if errors.Is(err, errDry) {
 		return errDry
 	}
 	return err
+}
+
+// A source is what a reader's buffer is filled from.
+type source reader
+
+// Read never gives errDry behind bytes: the buffer would keep it for a later call. A
+// session does so that holds the beginning of an alert.
+func (s *source) Read(p []byte) (int, error) {
+	n, err := s.conn.Read(p)
+	if n > 0 && errors.Is(err, errDry) {
+		err = nil
+	}
+	return n, err
 }
 
 // errDry is what a connection says that is only asked for what needs no waiting. A

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"io"
 	"net"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -152,4 +153,125 @@ func TestAwaitTheEnd(t *testing.T) {
 			t.Fatalf("got %v, want the end", err)
 		}
 	}
+}
+
+// The beginning of an alert behind data is no error of the data's readers, nor of
+// who reads on.
+func TestAwaitDataBehindWhichAnAlertBegins(t *testing.T) {
+	for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
+		t.Run(tls.VersionName(version), func(t *testing.T) {
+			far, wire, r := readerPair(t, version)
+			wire.hold = true
+			io.WriteString(far, "last")
+			far.CloseWrite()
+			wire.SetWriteDeadline(time.Time{}) // which that has set
+			wire.send(t, wire.held.Len()-3)
+			r.wantNext(t, "last")
+			read := make(chan error, 1)
+			go func() {
+				_, err := r.Peek(1)
+				read <- err
+			}()
+			wire.send(t, -1)
+			if err := <-read; err != io.EOF {
+				t.Errorf("got %v, want the end", err)
+			}
+		})
+	}
+}
+
+// A late connection holds back its second write, and all later ones, until it is let.
+type late struct {
+	net.Conn
+	writes int
+	let    chan struct{}
+}
+
+func (c *late) Write(p []byte) (int, error) {
+	if c.writes++; c.writes > 1 {
+		<-c.let
+	}
+	return c.Conn.Write(p)
+}
+
+// A watched connection tells when it is waited for.
+type watched struct {
+	*net.TCPConn
+	waits func()
+}
+
+func (c *watched) SyscallConn() (syscall.RawConn, error) {
+	raw, err := c.TCPConn.SyscallConn()
+	return &watchedRaw{raw, c}, err
+}
+
+type watchedRaw struct {
+	syscall.RawConn
+	c *watched
+}
+
+func (c *watchedRaw) Read(f func(uintptr) bool) error {
+	c.c.waits()
+	return c.RawConn.Read(f)
+}
+
+// A connection holds no buffer behind a record that has no data either: many servers
+// send their tickets when nothing is asked of them yet.
+func TestAwaitBehindATicket(t *testing.T) {
+	w := newWorld(t, nil)
+	leaf, err := w.ca.leaf("127.0.0.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := listen(t)
+	defer l.Close()
+	dialled, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dialled.Close()
+	accepted, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer accepted.Close()
+	wire := &late{Conn: accepted, let: make(chan struct{})}
+	server := tls.Server(wire, &tls.Config{
+		Certificates: []tls.Certificate{*leaf},
+		ClientAuth:   tls.RequestClientCert, // else the ticket comes in the first flight
+	})
+	shaken := make(chan error, 1)
+	go func() { shaken <- server.Handshake() }()
+	conn := &watched{TCPConn: dialled.(*net.TCPConn)}
+	tcp := &peeked{Conn: conn}
+	session := tls.Client(tcp, &tls.Config{RootCAs: w.ca.pool, ServerName: "127.0.0.1", ClientSessionCache: tls.NewLRUClientSessionCache(1)})
+	if err := session.Handshake(); err != nil {
+		t.Fatal(err)
+	}
+	r := w.proxy.newReader(session, tcp)
+	waits := make(chan bool, 10)
+	conn.waits = func() { waits <- r.Reader != nil }
+	awaited := make(chan error, 1)
+	go func() { awaited <- r.await() }()
+	for _, what := range []string{"a record", "data"} {
+		select {
+		case holds := <-waits:
+			if holds {
+				t.Errorf("waiting for %s, it holds a buffer", what)
+			}
+		case <-time.After(patience):
+			t.Fatal("never waited for " + what)
+		}
+		if what == "a record" {
+			close(wire.let)
+			if err := <-shaken; err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	io.WriteString(server, "data")
+	if err := <-awaited; err != nil {
+		t.Fatal(err)
+	}
+	r.wantNext(t, "data")
 }

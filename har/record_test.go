@@ -3,6 +3,8 @@ package har
 import (
 	"bytes"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -95,5 +97,58 @@ func TestReadAhead(t *testing.T) {
 				t.Error("the entries are not in order")
 			}
 		})
+	}
+}
+
+// A log that is cut to a part of itself between the passes has what is left, and
+// says what it lacks.
+func TestCutBetweenThePasses(t *testing.T) {
+	const n = 40
+	f := newFixture(t)
+	var ends []int // of the open lines and of the end lines
+	for i := range n {
+		id := f.open(&netlog.Open{Request: get(fmt.Sprintf("http://h/%d", i))})
+		ends = append(ends, f.buf.Len())
+		f.end(id, &netlog.End{Response: ok("text/plain", []byte("x"))})
+		ends = append(ends, f.buf.Len())
+	}
+	path := filepath.Join(t.TempDir(), "network.jsonl")
+	for cut := 0; cut <= f.buf.Len(); cut += 97 {
+		if err := os.WriteFile(path, f.buf.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		log, err := netlog.OpenLog(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := newConverter(log, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Truncate(path, int64(cut)); err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		if err := c.archive(&out); err != nil {
+			t.Errorf("cut at %d: %v", cut, err)
+		}
+		log.Close()
+		opened, ended := int64(0), int64(0)
+		for i, end := range ends {
+			if end-1 > cut { // the newline is not asked for
+				break
+			} else if i%2 == 0 {
+				opened++
+			} else {
+				ended++
+			}
+		}
+		want := Stats{Lines: f.n, Entries: opened, Open: opened - ended, Unreadable: n - opened + opened - ended}
+		if c.stats != want {
+			t.Errorf("cut at %d: %+v, want %+v", cut, c.stats, want)
+		}
+		for _, fault := range faults(out.Bytes()) {
+			t.Errorf("cut at %d: %s", cut, fault)
+		}
 	}
 }

@@ -331,12 +331,6 @@ func (ex *exchange) browserGone() *failure {
 // fail ends an exchange that has no answer: the browser gets our page, once its
 // request has been read for the log.
 func (u *upstream) fail(ex *exchange, f *failure) bool {
-	if ex.http2 && wanted(f) { // which takes it while it still sends
-		ex.writeOpen()
-		ex.from.page(ex, f)
-		u.giveUp(ex)
-		return u.conclude(ex, f, false)
-	}
 	u.giveUp(ex)
 	if wanted(f) {
 		ex.from.page(ex, f)

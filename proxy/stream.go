@@ -206,17 +206,55 @@ func (st *stream) turnDown(f *failure) {
 		ex.finish(f)
 		return
 	}
-	whole := st.Whole()
-	if !whole { // and may not come to its end while the browser waits
-		ex.writeOpen()
-		st.page(ex, f)
+	if !st.uploading { // else it was bodiless, and is asked for once more
+		st.drainBeside()
 	}
-	st.drain(ex)
+	whole := st.awaitRest()
+	if !whole {
+		st.page(ex, f)
+		<-ex.uploaded
+	}
 	ex.finish(f)
 	if whole {
 		st.page(ex, f)
 	}
 	st.release(ex, f, false)
+}
+
+// restTime is how long a browser whose request goes nowhere may pause in sending it
+// before it is told. What comes without a pause is in the log whole; a request that
+// lasts, as those of streaming calls do, is not waited for.
+const restTime = time.Second
+
+// awaitRest waits for the rest of a request that goes nowhere; false: there is a
+// pause, and the browser is to be told meanwhile.
+func (st *stream) awaitRest() bool {
+	ex := st.ex
+	began := time.Now().UnixNano()
+	for {
+		left := time.Until(time.Unix(0, max(began, ex.lastSent.Load())).Add(restTime))
+		if left <= 0 {
+			ex.writeOpen()
+			return false
+		}
+		pause := time.NewTimer(left)
+		select {
+		case <-ex.uploaded:
+			pause.Stop()
+			return true
+		case <-pause.C:
+		}
+	}
+}
+
+// drainBeside reads, for the log, a request of which nothing was sent on.
+func (st *stream) drainBeside() {
+	st.uploading = true
+	go func() {
+		defer close(st.ex.uploaded)
+		defer st.faulted("reading a request")
+		st.drain(st.ex)
+	}()
 }
 
 // drain reads, for the log, the body of a request that goes nowhere.
@@ -227,6 +265,7 @@ func (st *stream) drain(ex *exchange) {
 		if err != nil {
 			return
 		}
+		ex.lastSent.Store(time.Now().UnixNano())
 		ex.sending.pass(piece, end, st.Stream, time.Time{})
 		st.Took(len(piece))
 	}

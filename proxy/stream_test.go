@@ -463,3 +463,27 @@ func TestHTTP2AnswerLongerThanItsLength(t *testing.T) {
 		t.Errorf("size %d, sha256 %s, want %s", body.Size, body.SHA256, want)
 	}
 }
+
+// What a browser sends without a pause is in the log whole, though it goes nowhere,
+// before it is told.
+func TestAnUploadToNobody(t *testing.T) {
+	const pieces = 40
+	w := newWorld(t, nil)
+	s := w.h2server(func(st *h2.Stream) { t.Error("it was asked something") })
+	b := w.h2browser(s.addr)
+	head := b.post("/")
+	head[2].Value = "other.test"
+	st := b.ask(head, false)
+	piece := make([]byte, 64<<10)
+	for i := range pieces {
+		if err := st.Write(piece, i == pieces-1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if a := answerTo(st); a.head.Status() != 421 {
+		t.Errorf("%v", a)
+	}
+	if body := w.want(s.addr, "exchange mitm POST https://ADDR/ refused misdirected 421")[0].requestBody(); body == nil || body.Size != pieces*64<<10 {
+		t.Errorf("%+v", body)
+	}
+}

@@ -133,8 +133,6 @@ func (st *stream) conclude(up *h2.Stream, f *failure) {
 	paged := f != nil && ex.response == nil && wanted(f) && !f.isReset()
 	switch {
 	case paged:
-		ex.writeOpen()
-		st.page(ex, f) // before all of the request is there: it may last
 		ex.abandon()
 	case f != nil:
 		ex.hurry()
@@ -144,9 +142,13 @@ func (st *stream) conclude(up *h2.Stream, f *failure) {
 			up.Reset(st.code())
 		}
 		if !st.uploading {
-			st.drain(ex)
-			close(ex.uploaded)
+			st.drainBeside()
 		}
+	}
+	if paged && !st.awaitRest() {
+		st.page(ex, f)
+	} else {
+		paged = false
 	}
 	<-ex.uploaded
 	if ex.unsent != nil {
@@ -156,7 +158,7 @@ func (st *stream) conclude(up *h2.Stream, f *failure) {
 			f = &sending
 		}
 	}
-	if f != nil && !paged && ex.response == nil && wanted(f) && !f.isReset() {
+	if !paged && f != nil && ex.response == nil && wanted(f) && !f.isReset() {
 		st.page(ex, f)
 	}
 	st.release(ex, f, false)

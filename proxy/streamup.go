@@ -124,13 +124,16 @@ func (st *stream) upload(to sink) {
 	ex := st.ex
 	ex.unsent = errFault
 	defer close(ex.uploaded)
-	defer func() {
-		if fault := recover(); fault != nil {
-			st.c.p.fault("sending a request", fault)
-			st.cancel(errFault)
-		}
-	}()
+	defer st.faulted("sending a request")
 	ex.unsent = st.send(to)
+}
+
+// faulted ends the work that a fault of ours has met; it is deferred.
+func (st *stream) faulted(doing string) {
+	if fault := recover(); fault != nil {
+		st.c.p.fault(doing, fault)
+		st.cancel(errFault)
+	}
 }
 
 // send sends each piece of the body as it comes. Its error is what kept the rest
@@ -166,12 +169,12 @@ func (st *stream) send(to sink) error {
 			return st.cutShort(err, broken)
 		}
 		ex.sending.pass(piece, end, st.Stream, time.Time{})
+		now := time.Now()
+		ex.lastSent.Store(now.UnixNano())
 		if broken == nil {
 			if end {
 				ex.lastPiece()
 			}
-			now := time.Now()
-			ex.lastSent.Store(now.UnixNano())
 			going.renew(now)
 			if err := to.put(piece, end, ex.sending.fields); err != nil {
 				broken = errUpstream{err}

@@ -140,13 +140,13 @@ func onslaughts() []onslaught {
 				return err
 			}
 			return f.WriteRSTStream(uint32(2*i+3), http2.ErrCodeCancel)
-		}, few(1200, append(gone, "200", "failed connect client_gone", "refused bad_request: REFUSED_STREAM")...)},
+		}, few(1200, append(gone, "200", "failed connect client_gone", "failed connect bad_request", "refused bad_request: REFUSED_STREAM")...)},
 		{"made-you-reset", func(f *framed, tag string, i int) error {
 			if err := request(f, tag, i); err != nil {
 				return err
 			}
 			return f.WriteWindowUpdate(uint32(2*i+3), 0)
-		}, few(1200, append(gone, "200", "failed connect client_gone", "refused bad_request: REFUSED_STREAM")...)},
+		}, few(1200, append(gone, "200", "failed connect client_gone", "failed connect bad_request", "refused bad_request: REFUSED_STREAM")...)},
 	}
 	var list []onslaught
 	for _, f := range floods {

@@ -1,14 +1,18 @@
 package proxy
 
 import (
+	"bytes"
+	"crypto/tls"
+	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 
-	"github.com/gorilla/websocket"
-
 	"github.com/agentenv/netlog/netlog"
+	"github.com/gorilla/websocket"
 )
 
 const switching = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n"
@@ -182,5 +186,52 @@ func TestWebSocketURLAskedOfTheProxy(t *testing.T) {
 	w.waitFor(1)
 	if p := w.want(addr, "exchange plain GET http://ADDR/socket 101")[0]; p.open.Request.Target != "ws://"+addr+"/socket" {
 		t.Errorf("target: %q", p.open.Request.Target)
+	}
+}
+
+// What goes both ways behind a 101 at once passes whole, in whatever pieces.
+func TestSplicedInPieces(t *testing.T) {
+	const size = 1 << 20
+	up, down := content('u', 1, size), content('d', 1, size)
+	for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
+		t.Run(tls.VersionName(version), func(t *testing.T) {
+			w := newWorld(t, nil)
+			exchange := func(conn net.Conn, br io.Reader, send, want []byte) {
+				var writing sync.WaitGroup
+				writing.Go(func() {
+					r := rand.New(rand.NewPCG(1, uint64(version)))
+					for b := send; len(b) > 0; {
+						n := 1 + r.IntN(min(len(b), 40_000))
+						if _, err := conn.Write(b[:n]); err != nil {
+							t.Error(err)
+							return
+						}
+						b = b[n:]
+					}
+					conn.(interface{ CloseWrite() error }).CloseWrite()
+				})
+				got, err := io.ReadAll(br)
+				if !bytes.Equal(got, want) || err != nil {
+					t.Errorf("got %d bytes (%v)", len(got), err)
+				}
+				writing.Wait()
+			}
+			addr := w.origin(func(p *party) {
+				session := tls.Server(&chopper{Conn: p.Conn, rand: rand.New(rand.NewPCG(1, 2))}, &tls.Config{
+					MaxVersion: version, GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return w.ca.leaf("127.0.0.1") },
+				})
+				p = newParty(t, session)
+				p.head()
+				p.send("HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: other\r\n\r\n")
+				exchange(session, p.br, down, up)
+			})
+			b := w.connect(addr)
+			session := tls.Client(&chopper{Conn: b.Conn, rand: rand.New(rand.NewPCG(3, 4))}, &tls.Config{MaxVersion: version, ServerName: "127.0.0.1", RootCAs: w.ca.pool})
+			b = newParty(t, session)
+			b.send("GET / HTTP/1.1\r\nHost: " + addr + "\r\nConnection: upgrade\r\nUpgrade: other\r\n\r\n")
+			b.head()
+			exchange(session, b.br, up, down)
+			w.want(addr, "exchange mitm GET https://ADDR/ 101")
+		})
 	}
 }

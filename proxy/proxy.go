@@ -145,7 +145,7 @@ type Timeouts struct {
 	ClientHead time.Duration // for a request's whole head from its first byte, and for the first byte after a CONNECT; 0: 30 s
 	Dial       time.Duration // for resolving and connecting; 0: 10 s
 	TLS        time.Duration // for either leg's handshake; 0: 10 s
-	Answer     time.Duration // without a byte of an answer once the request has gone up; 0: 5 min
+	Answer     time.Duration // without a byte of an answer once the request has gone up, or behind a 1xx; 0: 5 min
 	Idle       time.Duration // between the requests of a connection, and in mid-upload without a byte; 0: 5 min
 	TunnelIdle time.Duration // without a byte either way in a tunnel, an upgraded connection or a begun answer; 0: 1 h
 }

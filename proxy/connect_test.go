@@ -315,6 +315,28 @@ func TestBrowserThatLeavesInTheHandshake(t *testing.T) {
 	w.want(addr, "tunnel mitm ADDR failed client_tls client_gone")
 }
 
+// A browser that leaves while its server's handshake is waited for has sent nothing
+// bad.
+func TestBrowserThatLeavesInTheServersHandshake(t *testing.T) {
+	w := newWorld(t, nil)
+	greeted := make(chan struct{})
+	addr := w.origin(func(p *party) {
+		p.br.Peek(1)
+		close(greeted)
+		p.rest()
+	})
+	b := w.connect(addr)
+	shaken := make(chan error, 1)
+	go func() {
+		shaken <- tls.Client(b.Conn, &tls.Config{ServerName: "127.0.0.1", RootCAs: w.ca.pool}).Handshake()
+	}()
+	<-greeted
+	b.Close()
+	<-shaken
+	w.waitFor(1)
+	w.want(addr, "tunnel mitm ADDR failed client_tls client_gone")
+}
+
 // A connection that the browser only had in store leaves no line.
 func TestUnusedConnectLeavesNoLine(t *testing.T) {
 	w := newWorld(t, nil)

@@ -249,6 +249,8 @@ func handshakeFailure(c *client, err error) *failure {
 		return failed(netlog.PhaseClientTLS, netlog.CodeStopped, errStopped.Error())
 	case refusedCertificate(err):
 		return failed(netlog.PhaseClientTLS, netlog.CodeClientRefused, "the browser does not trust the certificate: "+err.Error())
+	case errors.Is(err, context.Canceled): // before the handshake began
+		return c.fail(netlog.PhaseClientTLS, err)
 	case isTimeout(err), errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
 		return failed(netlog.PhaseClientTLS, netlog.CodeTimeout, timeoutReason(netlog.PhaseClientTLS))
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed), isReset(err):

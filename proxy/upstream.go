@@ -226,12 +226,14 @@ func (u *upstream) retire() *exchange {
 	return u.ex
 }
 
-// rest takes the time limit of the last exchange away, unless there is a new one.
+// rest takes the time limits of the last exchange away, unless there is a new one: a
+// TLS session may have to answer a server that wants new keys (RFC 8446 §4.6.3).
 func (u *upstream) rest() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.ex == nil {
 		u.waiting.clear()
+		u.writing.clear()
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"net"
 	"sync"
 	"testing"
+	"time"
 )
 
 // What a connection takes in the very moment in which it ends is not lost.
@@ -23,6 +24,43 @@ func TestExchangeOfAConnectionThatEnds(t *testing.T) {
 	}
 	if u.free(true); u.retire() != nil || u.begin(ex, nil) {
 		t.Error("an ended connection has taken an exchange")
+	}
+}
+
+// A limited connection notes its time limits.
+type limited struct {
+	net.Conn
+	reading, writing time.Time
+}
+
+func (c *limited) SetReadDeadline(t time.Time) error {
+	c.reading = t
+	return nil
+}
+
+func (c *limited) SetWriteDeadline(t time.Time) error {
+	c.writing = t
+	return nil
+}
+
+// A connection that rests has none of its last exchange's limits, neither for what
+// its TLS session may still have to read, nor for what that may have to write.
+func TestLimitsOfAConnectionThatRests(t *testing.T) {
+	w := newWorld(t, nil)
+	c := &client{p: w.proxy}
+	c.ctx, c.cancel = context.WithCancelCause(context.Background())
+	defer c.cancel(nil)
+	conn := &limited{}
+	u := newUpstream(&link{c: c, conn: conn, dialled: &dialled{conn: &peeked{Conn: conn}}})
+	ex := &exchange{c: c, ctx: c.ctx}
+	u.begin(ex, nil)
+	u.writing.renew(time.Now())
+	if u.rest(); conn.reading.IsZero() || conn.writing.IsZero() {
+		t.Error("an exchange has lost its limits")
+	}
+	u.free(true)
+	if u.rest(); !conn.reading.IsZero() || !conn.writing.IsZero() {
+		t.Error("a connection that rests has limits")
 	}
 }
 

@@ -79,9 +79,18 @@ func elsewhere(c *http.Client) *http.Client {
 	return c
 }
 
-// without are those of a that are not in b.
-func without(a, b []string) []string {
-	return slices.DeleteFunc(slices.Clone(a), func(s string) bool { return slices.Contains(b, s) })
+// without are those of a that are not in b, or not so often.
+func without(a, b []string) (more []string) {
+	times := make(map[string]int)
+	for _, s := range b {
+		times[s]++
+	}
+	for _, s := range a {
+		if times[s]--; times[s] < 0 {
+			more = append(more, s)
+		}
+	}
+	return more
 }
 
 // decrypted are the requests and the answers inside TLS with a port, as tshark has

@@ -61,10 +61,10 @@ func TestTheKeyLogDecryptsACapture(t *testing.T) {
 	}
 	for _, leg := range []struct{ name, port string }{{"the browser's", proxyPort}, {"the server's", originPort}} {
 		// Without the keys there is nothing to see inside TLS.
-		if got := decrypted(t, tshark, capture, os.DevNull, leg.port, originPort); len(got) != 0 {
+		if got := decrypted(t, tshark, capture, os.DevNull, leg.port, proxyPort, originPort); len(got) != 0 {
 			t.Errorf("%s leg is not encrypted: %q", leg.name, got)
 		}
-		if got := decrypted(t, tshark, capture, keys, leg.port, originPort); !slices.Equal(got, want) {
+		if got := decrypted(t, tshark, capture, keys, leg.port, proxyPort, originPort); !slices.Equal(got, want) {
 			t.Errorf("%s leg has, and the log not: %q; the log has: %q", leg.name, without(got, want), without(want, got))
 		}
 	}
@@ -94,11 +94,12 @@ func without(a, b []string) (more []string) {
 }
 
 // decrypted are the requests and the answers inside TLS with a port, as tshark has
-// them, sorted.
-func decrypted(t *testing.T, tshark, capture, keys, port, originPort string) (messages []string) {
+// them, sorted. It is told what is spoken where: else the port that a client has
+// happened to get may say something else.
+func decrypted(t *testing.T, tshark, capture, keys, port, proxyPort, originPort string) (messages []string) {
 	t.Helper()
 	c := exec.CommandContext(t.Context(), tshark, "-n", "-r", capture, "-o", "tls.keylog_file:"+keys,
-		"-d", fmt.Sprintf("tcp.port==%s,tls", originPort), "-Y", fmt.Sprintf("(http.request || http.response) && tls && tcp.port==%s", port),
+		"-d", fmt.Sprintf("tcp.port==%s,http", proxyPort), "-d", fmt.Sprintf("tcp.port==%s,tls", originPort), "-Y", fmt.Sprintf("(http.request || http.response) && tls && tcp.port==%s", port),
 		"-T", "fields", "-E", "separator=|", "-E", "occurrence=l",
 		"-e", "http.request.method", "-e", "http.request.full_uri", "-e", "http.response.code", "-e", "http.response_for.uri")
 	c.Env = append(clean(os.Environ()), "HOME="+t.TempDir())

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	encoding "encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/url"
 	"os"
@@ -233,28 +235,41 @@ type file struct {
 	content []byte
 }
 
-// files are those of the ring, the oldest first.
+// files are those of the ring, the oldest first. One that goes while they are read
+// has them read again.
 func (n *lan) files() (files []file) {
 	n.t.Helper()
+	until(n.t, "the ring to be read", func() bool {
+		var err error
+		files, err = n.ring()
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			n.t.Fatal(err)
+		}
+		return err == nil
+	})
+	return files
+}
+
+func (n *lan) ring() (files []file, err error) {
 	paths, err := filepath.Glob(filepath.Join(n.dir, "ring", "site.pcap*"))
 	if err != nil {
-		n.t.Fatal(err)
+		return nil, err
 	}
 	written := map[string]time.Time{}
 	for _, path := range paths {
 		info, err := os.Stat(path)
 		if err != nil {
-			n.t.Fatal(err)
+			return nil, err
 		}
 		b, err := os.ReadFile(path)
 		if err != nil {
-			n.t.Fatal(err)
+			return nil, err
 		}
 		written[filepath.Base(path)] = info.ModTime()
 		files = append(files, file{filepath.Base(path), b})
 	}
 	slices.SortFunc(files, func(a, b file) int { return written[a.name].Compare(written[b.name]) })
-	return files
+	return files, nil
 }
 
 // wholePackets takes a capture apart, which has to end with a whole packet.

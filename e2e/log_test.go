@@ -195,6 +195,14 @@ func readLog(t *testing.T, path string) *record {
 	return r
 }
 
+// gaveUp tells whether an entry is a connection that a browser left in the TLS
+// handshake. Chromium does so, and connects anew, when an authority that a policy
+// gives becomes known to it only while it connects.
+func gaveUp(e entry) bool {
+	f := e.end.Failed
+	return f != nil && f.Phase == "client_tls" && (f.Code == "client_gone" || f.Code == "client_refused_certificate")
+}
+
 // checkTimes checks that an entry's phases fill the time from its open line
 // to its end, in microseconds.
 func checkTimes(t *testing.T, e entry) {

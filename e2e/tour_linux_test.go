@@ -214,6 +214,8 @@ func (v *tour) log() {
 	for _, e := range r.exchanges {
 		if !strings.Contains(e.open.Request.header("User-Agent"), "agentenv") {
 			got = append(got, e.open.Request.Method+" "+e.url()+" "+came(e))
+		} else if came(e) != "200" {
+			v.t.Errorf("the installation's own look at %s: %s", e.url(), came(e))
 		}
 		if e.open.Via != "site" {
 			v.t.Errorf("%s went by %s", e.url(), e.open.Via)

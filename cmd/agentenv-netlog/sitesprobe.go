@@ -141,6 +141,7 @@ func load(ctx context.Context, client *http.Client, url string) siteChecked {
 		return checked
 	}
 	checked.Status = answer.StatusCode
+	io.Copy(io.Discard, io.LimitReader(answer.Body, 1<<20)) // else its entry says that the browser went away
 	return checked
 }
 

@@ -29,8 +29,8 @@ type upstreamFlags struct {
 func (f *upstreamFlags) add(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&f.ca, "upstream-ca", nil, "trust the servers that the certificates in `FILE` (PEM) stand for, besides the system's (repeatable)")
 	flags.StringSliceVar(&f.insecure, "insecure-upstream", nil, "take any certificate of this `HOST`, written as for --tunnel; the log says what is wrong with it (repeatable)")
-	flags.StringSliceVar(&f.clientCert, "client-cert", nil, "show the certificate in `[HOST=]FILE` (PEM) to servers that ask for one, or to that host alone (repeatable)")
-	flags.StringSliceVar(&f.clientKey, "client-key", nil, "`[HOST=]FILE` of the key of --client-cert, when it is not in the same file (repeatable)")
+	flags.StringArrayVar(&f.clientCert, "client-cert", nil, "show the certificate in `[HOST=]FILE` (PEM) to servers that ask for one, or to that host alone (repeatable)")
+	flags.StringArrayVar(&f.clientKey, "client-key", nil, "`[HOST=]FILE` of the key of --client-cert, when it is not in the same file (repeatable)")
 	flags.StringArrayVar(&f.resolve, "resolve", nil, "`HOST:PORT:ADDR` gives the addresses (,ADDR…) of a name in place of the resolver, for any name as * (repeatable)")
 	flags.StringVar(&f.parent, "upstream-proxy", "", "reach servers through the proxy at `URL`: http, https, socks5 (names are resolved here) or socks5h, with USER:PASSWORD@ if it asks; NO_PROXY names who is not (default: HTTPS_PROXY for CONNECTs, HTTP_PROXY for http://)")
 	flags.BoolVar(&f.noParent, "no-upstream-proxy", false, "reach servers directly, whatever the environment says")

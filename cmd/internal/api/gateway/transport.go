@@ -16,6 +16,7 @@ func newTransport(l limits, head, silence time.Duration) *http.Transport {
 		TLSHandshakeTimeout:   l.connect,
 		ResponseHeaderTimeout: head,
 		ExpectContinueTimeout: time.Second,
+		WriteBufferSize:       64 << 10, // a head that goes up in one piece is asked for again where the connection had ended
 		IdleConnTimeout:       90 * time.Second,
 		MaxIdleConnsPerHost:   64,
 		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {

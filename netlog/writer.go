@@ -57,20 +57,21 @@ type Writer struct {
 	path     string
 	start    Start
 	began    time.Time // with its monotonic reading, whole microseconds
-	file     file
+	file     file      // of the writing goroutine, which alone changes it, under mu
 	sync     Sync
 	interval time.Duration
 	limit    int64
 	stall    time.Duration
 	log      *slog.Logger
+	rotation rotation
 
 	lines     sync.Pool // of *line, what short lines are encoded in
 	longLines sync.Pool // likewise
 
-	wake chan struct{} // the queue is no longer empty, or no more will come
-	quit chan struct{} // closed when Close has given up
-	done chan struct{} // closed when the writing goroutine has ended
-	scan sync.WaitGroup
+	wake chan struct{}  // the queue is no longer empty, or no more will come
+	quit chan struct{}  // closed when Close has given up
+	done chan struct{}  // closed when the writing goroutine has ended
+	scan sync.WaitGroup // recover, as long as it runs
 
 	once    sync.Once // Close has been called
 	closing error     // what it returns
@@ -79,6 +80,9 @@ type Writer struct {
 	forcing forcing //
 	refusal string  // why the last turn failed
 
+	// mu guards what follows. The methods that put lines into the queue and make
+	// room in it want it held: put, putTurn, putNext, number, add, settle, unreserve,
+	// dismiss, rouse and patience.
 	mu         sync.Mutex
 	room       sync.Cond       // something was written, a stall began, or Close was called
 	next       int64           // the next line's number
@@ -95,7 +99,6 @@ type Writer struct {
 	stallWatch *time.Timer     // looks for a stall while callers wait; nil when none does
 	stalled    bool
 	closed     bool
-	rotation   rotation
 	size       int64 // bytes that were queued for the live file
 	recovering bool  // what the last process left open is not found yet
 	unforced   error // why the last fsync(2) failed; nil when it did not

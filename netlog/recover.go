@@ -10,20 +10,15 @@ import (
 // bytes are what that process wrote.
 func (w *Writer) recover(f *os.File, size int64) {
 	left, err := w.leftOpen(f, size)
-	defer func() {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		w.recovering = false
-	}()
 	if err != nil {
 		w.log.Error("what the last process left open could not be found", "log", w.path, "error", err)
 	}
-	if len(left) == 0 {
-		return
+	if len(left) > 0 {
+		w.log.Info("ending what the last process left open", "log", w.path, "entries", len(left))
 	}
-	w.log.Info("ending what the last process left open", "log", w.path, "entries", len(left))
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.recovering = false
 	w.owed = append(w.owed, left...)
 	w.rouse()
 }

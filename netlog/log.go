@@ -20,7 +20,8 @@ const LiveName = "network.jsonl"
 
 // A Log is a log opened to be read: the live file and, when it was rotated, the
 // older files beside it, network.<first number>.jsonl. Another file of such a name
-// is passed over. It sees the files as long as they were when it was opened. It may be used by many goroutines.
+// is passed over. It sees the files as long as they were when it was opened. It may
+// be used by many goroutines.
 type Log struct {
 	files []logFile // in the order of their numbers
 }
@@ -95,7 +96,7 @@ func openSet(path string) (*Log, error) {
 	path = livePath(path)
 	// The live file goes first: a rotation from then on changes nothing in what was
 	// before it.
-	live, liveErr := openRead(path)
+	live, liveErr := openRead(path, 0)
 	if liveErr != nil && !errors.Is(liveErr, fs.ErrNotExist) {
 		return nil, liveErr
 	}
@@ -127,9 +128,7 @@ func openSet(path string) (*Log, error) {
 }
 
 // openRead opens a regular file to read it, and never hangs on another.
-func openRead(path string) (logFile, error) { return openReadFlags(path, 0) }
-
-func openReadFlags(path string, flags int) (logFile, error) {
+func openRead(path string, flags int) (logFile, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY|flags, 0)
 	if err != nil {
 		return logFile{}, bare(err)
@@ -165,7 +164,7 @@ func openOlder(path string, below int64) (list []logFile, err error) {
 		if o.first >= below {
 			break
 		}
-		f, err := openReadFlags(o.path, syscall.O_NOFOLLOW)
+		f, err := openRead(o.path, syscall.O_NOFOLLOW)
 		if errors.Is(err, fs.ErrNotExist) { // deleted meanwhile as the oldest, as those before it then were
 			(&Log{files: list}).Close()
 			list = nil

@@ -79,7 +79,7 @@ func (b *builder) entry(p process, r *record) *Entry {
 	webSocket := end.WebSocket != nil || wantsWebSocket(o.Request)
 	b.request(p, r, webSocket, e)
 	b.response(p, r, response, e)
-	b.outcome(r, response, e)
+	e.outcome(r.end)
 
 	e.ResourceType = resourceType(o.Request, response, webSocket)
 	if o.Request != nil {
@@ -135,11 +135,10 @@ func (t *Timings) total() Millis {
 }
 
 // outcome says how the entry ended.
-func (b *builder) outcome(r *record, response *netlog.Response, e *Entry) {
-	if r.end == nil {
+func (e *Entry) outcome(end *netlog.End) {
+	if end == nil {
 		return
 	}
-	end := r.end
 	if f := end.Failed; f != nil {
 		e.Failed = &Failed{Phase: string(f.Phase), Code: string(f.Code), Reason: f.Reason}
 	}

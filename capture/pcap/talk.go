@@ -121,7 +121,8 @@ func (t *talk) hear(b []byte) {
 		case stateBegin:
 			b = t.begin(b)
 		case stateHello:
-			b = t.hello(b)
+			t.hello(b)
+			return
 		case stateHead:
 			b = t.head(b)
 		case stateBody:
@@ -163,9 +164,10 @@ func (t *talk) begin(b []byte) []byte {
 
 func letter(c byte) bool { return 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z' }
 
-func (t *talk) hello(b []byte) []byte {
+// hello looks for the name in a ClientHello, behind which nothing can be read.
+func (t *talk) hello(b []byte) {
 	if !t.keep(b) {
-		return nil
+		return
 	}
 	t.tries++
 	h, err := hello.Client(t.buffer)
@@ -177,7 +179,6 @@ func (t *talk) hello(b []byte) []byte {
 	default:
 		t.to(stateOff)
 	}
-	return nil
 }
 
 // head takes in a request's head line by line, up to the empty one.

@@ -47,8 +47,8 @@ const (
 // with what is left of p until that is empty or Done; n is 0 when p is empty, the
 // body is done, or on an error.
 //
-// The error is a *Refusal, of an answer's body too, and stays: bytes before the one to blame have been taken,
-// and the body can't be followed any further.
+// The error is a *Refusal, of an answer's body too, and stays: bytes before the one
+// to blame have been taken, and the body can't be followed any further.
 func (c *Chunked) Next(p []byte) (n int, payload []byte, err error) {
 	if c.err != nil {
 		return 0, nil, c.err

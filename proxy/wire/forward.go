@@ -222,7 +222,8 @@ func oneLength(value []byte) []byte {
 	return first
 }
 
-// appendReduced appends the field with only that part of its value: the line as it came where that is all of it.
+// appendReduced appends the field with only that part of its value: the line as it
+// came where that is all of it.
 func appendReduced(dst []byte, f *Field, value []byte) []byte {
 	if len(value) == len(f.Value) {
 		return append(dst, f.Line...)

@@ -99,9 +99,11 @@ func registered(coding []byte) bool {
 // delimited (RFC 9112 §6.3). The error is an *Unreadable: without a
 // Transfer-Encoding, Content-Lengths that are malformed or differ can't be recovered from.
 //
-// HEAD, 1xx, 204, 304 and a CONNECT's 2xx have no body whatever their fields say. Chunked wins over a
-// Content-Length (which AppendForward then drops). A Transfer-Encoding that does not end in chunked, or that
-// comes with HTTP/1.0, lasts until the connection closes; one of identity alone, which RFC 2616 had, is as none.
+// HEAD, 1xx, 204, 304 and a CONNECT's 2xx have no body whatever their fields say.
+// Chunked wins over a Content-Length (which AppendForward then drops). A
+// Transfer-Encoding that does not end in chunked, or that comes with HTTP/1.0,
+// lasts until the connection closes; one of identity alone, which RFC 2616 had, is
+// as none.
 func (a *Answer) Framing(method string) (Framing, error) {
 	if a.bodiless(method) {
 		return Framing{}, nil

@@ -6,8 +6,9 @@
 // headers and steps over payloads by their length, so that no extension disturbs
 // it; only a close frame's payload is read and, with a Sink, every data frame's.
 //
-// It does not check what a relay need not know: masks by direction, reserved
-// bits, the shortest form of a length, UTF-8, the order of close frames. Where a frame can't be one, it stops counting.
+// It does not check what a relay need not know: masks by direction, reserved bits,
+// the shortest form of a length, UTF-8, the order of close frames. Where a frame
+// can't be one, it stops counting.
 package wsframe
 
 import (

@@ -106,8 +106,8 @@ func (c *client) watch() *lookout {
 	})
 }
 
-// closeWith closes conn when the connection's work ends.
-func closeWith(c *client, conn *peeked) (stop func() bool) {
+// closeAtEnd has conn closed when the connection's work ends.
+func (c *client) closeAtEnd(conn *peeked) (stop func() bool) {
 	return context.AfterFunc(c.ctx, func() { conn.Conn.Close() })
 }
 
@@ -168,8 +168,7 @@ func (e *early) alerts() bool {
 func (e *early) settle() (*dialled, error) {
 	<-e.done
 	if e.watch != nil {
-		_, err := e.watch.stop()
-		e.over = err != nil
+		e.over = e.watch.stop() != nil
 	}
 	e.over = e.over || e.err == nil && e.alerts()
 	return e.conn, e.err

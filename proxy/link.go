@@ -36,7 +36,7 @@ func (c *client) establish(ctx context.Context, o *origin, tcp *dialled, alpn []
 		}
 	}
 	l := &link{c: c, origin: *o, dialled: tcp, conn: tcp.conn, number: c.p.servers.Add(1)}
-	l.unwatch = context.AfterFunc(c.ctx, func() { tcp.conn.Conn.Close() })
+	l.unwatch = c.closeAtEnd(tcp.conn)
 	if o.tls {
 		if err := l.secure(ctx, alpn); err != nil {
 			l.unwatch()

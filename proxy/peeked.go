@@ -89,8 +89,7 @@ type lookout struct {
 	mu      sync.Mutex
 	stopped bool
 
-	err   error // of the look; read after done
-	heard bool  // bytes came; read after done
+	err error // of the look; read after done
 }
 
 // lookOut starts a look at conn and calls then when bytes came (nil) or the
@@ -109,20 +108,20 @@ func (l *lookout) watch(then func(error)) {
 	if l.stopped && errors.Is(err, os.ErrDeadlineExceeded) {
 		return
 	}
-	l.err, l.heard = err, err == nil
+	l.err = err
 	if !l.stopped {
 		then(err)
 	}
 }
 
 // stop ends the look and leaves the connection without a read deadline. It
-// tells whether bytes had come, and the error when the connection had ended.
-func (l *lookout) stop() (heard bool, err error) {
+// returns the error when the connection had ended.
+func (l *lookout) stop() error {
 	l.mu.Lock()
 	l.stopped = true
 	l.mu.Unlock()
 	l.conn.SetReadDeadline(past)
 	<-l.done
 	l.conn.SetReadDeadline(time.Time{})
-	return l.heard, l.err
+	return l.err
 }

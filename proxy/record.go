@@ -58,13 +58,7 @@ func (p *Proxy) redacts(name string) bool {
 	return false
 }
 
-// requestHeaders are a request's headers, or trailers, as published has them.
-func (p *Proxy) requestHeaders(fields []wire.Field) []netlog.Header {
-	return p.published(p.headers(fields))
-}
-
-// published are a request's headers, or trailers, without what is never logged:
-// credentials for the proxy itself, and what Config.Withhold names.
+// published are a request's headers, or trailers, without what is never logged.
 func (p *Proxy) published(hs []netlog.Header) []netlog.Header {
 	kept := hs[:0]
 	for _, h := range hs {
@@ -90,7 +84,7 @@ func (p *Proxy) request(r *wire.Request, url, target string) *netlog.Request {
 		URL:         url,
 		Target:      target,
 		Version:     r.Version,
-		Headers:     p.requestHeaders(r.Fields),
+		Headers:     p.published(p.headers(r.Fields)),
 		HeaderBytes: int64(len(r.Raw)),
 	}
 }

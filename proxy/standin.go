@@ -21,10 +21,7 @@ func (p *Proxy) way(v netlog.Via) netlog.Via {
 }
 
 // bare takes off a request's record what the stand-in does not look at.
-func bare(r *netlog.Request) *netlog.Request {
-	r.Headers, r.Pseudo = nil, nil
-	return r
-}
+func bare(r *netlog.Request) { r.Headers, r.Pseudo = nil, nil }
 
 // bareAnswer is an answer's record in the stand-in.
 func bareAnswer(a *wire.Answer) *netlog.Response {

@@ -69,7 +69,7 @@ func (c *client) tunnelTo(t *tunnel, d *dialled) {
 	t.marks.ready = c.p.now()
 	t.marks.sent, t.marks.first = t.marks.ready, t.marks.ready
 	t.writeOpen()
-	stop := closeWith(c, d.conn)
+	stop := c.closeAtEnd(d.conn)
 	defer stop()
 
 	down := make(chan error, 1)
@@ -138,7 +138,8 @@ func (t *tunnel) copy(dst, src *peeked, count *atomic.Int64, look func([]byte) (
 		if !t.await(src.SetReadDeadline) {
 			return errSilence
 		}
-		// Where both are TCP the kernel moves the bytes (splice(2)); each time-out returns their number.
+		// Where both are TCP the kernel moves the bytes (splice(2)); each time-out
+		// returns their number.
 		n, err := io.Copy(dst.Conn, src.Conn)
 		count.Add(n)
 		if n > 0 {

@@ -106,7 +106,7 @@ func (c *client) send(ex *exchange, u *upstream, head []byte) error {
 	for !ex.sending.whole {
 		piece, err := c.fill(ex)
 		if err != nil {
-			return c.cutShort(ex, u, err, broken)
+			return c.cutShort(ex, err, broken)
 		}
 		n, err := ex.sending.take(piece, time.Time{})
 		if ex.sending.whole && broken == nil {
@@ -173,7 +173,7 @@ func (c *client) fill(ex *exchange) ([]byte, error) {
 
 // cutShort is the end of a request whose body broke off: unless it was already
 // going nowhere, that ends the work upstream too.
-func (c *client) cutShort(ex *exchange, u *upstream, err, broken error) error {
+func (c *client) cutShort(ex *exchange, err, broken error) error {
 	switch {
 	case ex.abandoned.Load():
 		if broken == nil {

@@ -182,12 +182,9 @@ func (c *client) admits(o *origin, r *wire.Request, t wire.Target) *failure {
 
 // admitsHost does so for what a Host field, or an :authority, says.
 func (c *client) admitsHost(o *origin, value string) *failure {
-	host, port, err := wire.SplitHostPort(value, defaultPort(o.scheme))
-	if err == nil {
-		host, err = canonical(host)
-	}
+	host, port, err := hostOf(value, o.scheme)
 	if err != nil {
-		return refusal(netlog.RefusedBadRequest, http.StatusBadRequest, "the Host field is no host: "+err.Error())
+		return refusal(netlog.RefusedBadRequest, http.StatusBadRequest, err.Error())
 	}
 	switch {
 	case o.named && host == o.host && port == o.port:

@@ -71,7 +71,7 @@ func (s *routed) rewriteLocation(location string, v proxy.Visit) string {
 			scheme = v.Scheme
 		}
 		moved, under := s.up.under(path)
-		_, port := cutPort(v.Authority, v.Scheme)
+		port := portIn(v.Authority, v.Scheme)
 		if s.up.prefix != "" && scheme == v.Scheme && portIn(authority, scheme) == port && under {
 			if host == v.Host {
 				return v.Scheme + "://" + v.Authority + moved
@@ -100,21 +100,13 @@ func splitURL(ref string) (scheme, authority, path string) {
 	return scheme, after[:end], after[end:]
 }
 
-// cutPort is an authority's host, and its port or that of the scheme.
-func cutPort(authority, scheme string) (host, port string) {
-	i := strings.LastIndexByte(authority, ':')
-	if i < 0 || strings.HasSuffix(authority, "]") {
-		return authority, portOf(scheme)
-	}
-	if i == len(authority)-1 {
-		return authority[:i], portOf(scheme)
-	}
-	return authority[:i], authority[i+1:]
-}
-
+// portIn is an authority's port or, where it has none, that of the scheme.
 func portIn(authority, scheme string) string {
-	_, port := cutPort(authority, scheme)
-	return port
+	i := strings.LastIndexByte(authority, ':')
+	if i < 0 || strings.HasSuffix(authority, "]") || i == len(authority)-1 {
+		return portOf(scheme)
+	}
+	return authority[i+1:]
 }
 
 // rewriteCookie is a Set-Cookie as the browser needs it: a Path under the route

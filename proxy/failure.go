@@ -218,7 +218,8 @@ func refusedCertificate(err error) bool {
 		}
 		return false
 	}
-	// Without QUIC crypto/tls wraps a received alert in a net.OpError whose text is all that is exported.
+	// Without QUIC crypto/tls wraps a received alert in a net.OpError whose text is
+	// all that is exported.
 	var op *net.OpError
 	return errors.As(err, &op) && op.Op == "remote error" &&
 		(strings.Contains(op.Err.Error(), "certificate") || strings.Contains(op.Err.Error(), "access denied"))

@@ -13,7 +13,7 @@ import (
 	"github.com/agentenv/netlog/proxy/wsframe"
 )
 
-// Bounds of what is kept of a WebSocket's messages (netlog.md).
+// Bounds of what is kept of a WebSocket's messages, in bytes.
 const (
 	keepOfMessage = 64 << 10
 	keepOfSocket  = 1 << 20
@@ -33,7 +33,7 @@ type messages struct {
 	received messageTap
 	full     atomic.Bool // no line is written any more
 
-	mu       sync.Mutex
+	mu       sync.Mutex // guards these, and turn and closed of the taps
 	turn     int64      // the last that was taken
 	held     []heldLine // in the order of their turns
 	left     int        // bytes that may still be kept
@@ -135,7 +135,7 @@ func (m *messages) add(t *messageTap, line *netlog.Message, content []byte) {
 	m.flush()
 }
 
-// flush writes the lines that nothing can come before any more.
+// flush writes, under the lock, the lines that nothing can come before any more.
 func (m *messages) flush() {
 	n := 0
 	for n < len(m.held) && (len(m.held)-n > maxHeld || !m.sent.before(m.held[n].turn) && !m.received.before(m.held[n].turn)) {

@@ -173,7 +173,8 @@ func TestMessageLines(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			w := test.hold(t, nil)
 			lines, end := w.messageLines()
-			// The directions are not in step where the client's last bytes and the server's first cross.
+			// The directions are not in step where the client's last bytes and the
+			// server's first cross.
 			if strings.Join(lines, "\n") != strings.Join(test.want, "\n") {
 				t.Errorf("lines:\n%s\nwant:\n%s", strings.Join(lines, "\n"), strings.Join(test.want, "\n"))
 			}

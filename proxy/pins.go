@@ -55,7 +55,8 @@ func isPin(err error) bool {
 		if errors.As(err, &alert) && alert == pin {
 			return true
 		}
-		// Without QUIC crypto/tls wraps a received alert in a net.OpError whose text is all that is exported.
+		// Without QUIC crypto/tls wraps a received alert in a net.OpError whose
+		// text is all that is exported.
 		if errors.As(err, &op) && op.Op == "remote error" && op.Err.Error() == pin.Error() {
 			return true
 		}

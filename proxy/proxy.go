@@ -43,7 +43,7 @@ import (
 	"github.com/agentenv/netlog/proxy/h2"
 )
 
-// What is kept of bodies when Config.Keep is zero (netlog.md).
+// What is kept of bodies when Config.Keep is zero, in bytes.
 const (
 	defaultRequestKeep  = 10 << 20
 	defaultResponseKeep = 1 << 20
@@ -73,9 +73,10 @@ type Config struct {
 	// Names are more names of the proxy's, in lower case; asked by any other name
 	// it is no page's (421).
 	Names []string
-	// Ended is told of each exchange and tunnel that has ended, by the number of its
-	// open line (0: it has none). It must not keep or change what it is given, nor
-	// wait; what was kept of bodies it may not have. nil: nobody is. It is called from many goroutines.
+	// Ended is told of each exchange and tunnel that has ended, by the number of
+	// its open line (0: it has none). It must not keep or change what it is given,
+	// nor wait; what was kept of bodies it may not have. nil: nobody is. It is
+	// called from many goroutines.
 	Ended func(id int64, o *netlog.Open, e *netlog.End)
 	// Leaf gives the certificate that the browser is shown for a name or an
 	// address. nil: nothing can be intercepted, and every CONNECT that the
@@ -101,9 +102,10 @@ type Config struct {
 	StandIn bool
 	// TunnelOnPin has a host tunnelled, from the next connection on and until the
 	// process ends, once a browser refuses the certificate that it was shown for it
-	// by one of the alerts bad_certificate, certificate_unknown and unknown_ca. Logger is told, and the
-	// tunnel's end line. Such a host is one that pins, or a browser does not trust
-	// the authority: then all that it reaches goes unrecorded.
+	// by one of the alerts bad_certificate, certificate_unknown and unknown_ca.
+	// Logger is told, and the tunnel's end line. Such a host is one that pins, or a
+	// browser does not trust the authority: then all that it reaches goes
+	// unrecorded.
 	TunnelOnPin bool
 	// HTTP1 has neither browsers nor servers spoken to in HTTP/2.
 	HTTP1 bool

@@ -17,8 +17,9 @@ type Rules struct {
 	// the address that would be dialled.
 	Deny []HostRule
 	// DenyPrivate refuses every address that is not one of the public internet,
-	// also when a name resolves to it: loopback, private and link-local networks
-	// and all else that isPrivate lists.
+	// also when a name resolves to it: loopback, private and link-local networks,
+	// multicast, what IANA's special-purpose registries (RFC 6890) do not have as
+	// globally reachable, and the addresses at which clouds serve credentials.
 	DenyPrivate bool
 	// Tunnel is relayed undecrypted.
 	Tunnel []HostRule

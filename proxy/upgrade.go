@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"net"
@@ -196,7 +197,7 @@ func (s *splice) failure(ex *exchange, err error) *failure {
 	}
 	if ex.ctx.Err() != nil {
 		// A browser of HTTP/2 may end a WebSocket's stream by a reset.
-		if f := ex.fail(phase, err0(err)); f.Code != netlog.CodeClientGone || s.messages.closer() == nil {
+		if f := ex.fail(phase, cmp.Or(err, net.ErrClosed)); f.Code != netlog.CodeClientGone || s.messages.closer() == nil {
 			return f
 		}
 		return nil
@@ -219,11 +220,4 @@ func (s *splice) failure(ex *exchange, err error) *failure {
 		return failed(phase, netlog.CodeReset, "the server closed the WebSocket without a close frame")
 	}
 	return nil
-}
-
-func err0(err error) error {
-	if err == nil {
-		return net.ErrClosed
-	}
-	return err
 }

@@ -8,14 +8,15 @@
 //	go run ./bench -only connections,sizes -plots /tmp/plots -points 3
 //	make performance                             # all of it, and docs/performance.md
 //
-// Each party is a process of its own: agentenv-netlog as it is built, with its
-// log on; bench/floor, which ends TLS on both sides and copies bytes; goproxy
-// without a log and martian with its HAR log, in bench/peers; mitmdump with its
-// flow file, squid with its access log and, for HTTP/2, nghttpx without a log where
-// they are installed. Every figure is the median of some rounds in which the
-// parties take turns, since a machine's speed drifts. What counts is the processor's time of the party's process for
-// a request (/proc, so that this runs on Linux alone) as a ratio: throughput and
-// latencies depend on the load generator, which has the same processors.
+// Each party is a process of its own: agentenv-netlog as it is built, with its log
+// on; bench/floor, which ends TLS on both sides and copies bytes; goproxy without a
+// log and martian with its HAR log, in bench/peers; mitmdump with its flow file,
+// squid with its access log and, for HTTP/2, nghttpx without a log where they are
+// installed. Every figure is the median of some rounds in which the parties take
+// turns, since a machine's speed drifts. What counts is the processor's time of the
+// party's process for a request (/proc, so that this runs on Linux alone) as a
+// ratio: throughput and latencies depend on the load generator, which has the same
+// processors.
 //
 // It is no test: it fails only when something can't be measured.
 package main

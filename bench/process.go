@@ -124,7 +124,8 @@ func (p *process) cpu() (u usage, err error) {
 	if err != nil {
 		return u, err
 	}
-	// The name, in parentheses, may hold anything; utime and stime are the 12th and 13th fields behind it (proc(5)).
+	// The name, in parentheses, may hold anything; utime and stime are the 12th and
+	// 13th fields behind it (proc(5)).
 	fields := bytes.Fields(b[bytes.LastIndexByte(b, ')')+1:])
 	if len(fields) < 13 {
 		return u, errors.New("/proc/PID/stat is too short")

@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// chromiums are Chromium told of the proxy by a switch, and by the proxy's own
-// PAC file, which it does not ask about loopback. What it asks on its own behalf goes the same way, and the proxy
-// refuses it.
+// chromiums are Chromium told of the proxy by a switch, and by the proxy's own PAC
+// file, which it does not ask about loopback. What it asks on its own behalf goes
+// the same way, and the proxy refuses it.
 func chromiums() []client {
 	visit := func(switches []string, urls ...string) func(s *session) {
 		return func(s *session) {

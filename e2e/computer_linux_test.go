@@ -28,7 +28,8 @@ const ownFolders = "etc usr/local root home"
 
 // onAComputer has the test's own process be started anew on a computer of its own,
 // with a network that has a loopback interface only and copies of the system's
-// files, but for what sites have left there. It is false outside, where the test is over then, and true inside.
+// files, but for what sites have left there. It is false outside, where the test is
+// over then, and true inside.
 func onAComputer(t *testing.T) bool {
 	t.Helper()
 	if os.Getenv(insideVariable) != "" {

@@ -10,8 +10,8 @@ import (
 )
 
 // A command that is recorded runs as the user who has the token, the role key and a
-// proxy's password, and does not find them: not in its own environment, nor in its parent's, which the
-// kernel shows.
+// proxy's password, and does not find them: not in its own environment, nor in its
+// parent's, which the kernel shows.
 func TestACommandDoesNotFindTheToken(t *testing.T) {
 	argv := []string{binary(t), "record", "-o", "x.har", "--", "sh", "-c", "env; tr '\\0' '\\n' </proc/$PPID/environ; echo; id -u; grep ^Pid: /proc/$PPID/status"}
 	dir := t.TempDir()

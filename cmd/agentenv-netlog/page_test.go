@@ -280,7 +280,8 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// With users the page asks for them too, but for what is asked by those who have no way to give them.
+// With users the page asks for them too, but for what is asked by those who have no
+// way to give them.
 func TestPageWantsCredentials(t *testing.T) {
 	p := newShownProxy(t, func(c *proxy.Config) {
 		c.Credentials = func(user, password string) bool { return user == "ali" && password == "sesame" }

@@ -7,8 +7,8 @@
 //	result, err := g.Run(ctx, measured)
 //
 // It is a closed loop: each connection sends its next request, or message, when it
-// has the last one's answer, and with a Rate not before its time. It does no retries; the first thing that goes wrong ends a
-// Run with an error.
+// has the last one's answer, and with a Rate not before its time. It does no
+// retries; the first thing that goes wrong ends a Run with an error.
 package load
 
 import (

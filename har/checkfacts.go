@@ -87,7 +87,7 @@ func (c *checker) newSink() *bodySink {
 	return s
 }
 
-// digest is the SHA-256 of the body that the text stands for.
+// sum is the SHA-256 of the body that the text stands for.
 func (b *bodyFacts) sum() string {
 	h := b.sink.text
 	if b.isBase64() {

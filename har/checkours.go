@@ -19,46 +19,49 @@ var (
 	oursVersions = []string{"", "HTTP/1.0", "HTTP/1.1", "HTTP/2", "HTTP/3", "http/2.0", "h3"} // the last two for DevTools
 )
 
+func (c *checker) oursFault(field string, v value, format string, args ...any) {
+	c.fault(RuleOurs, field, v, format, args...)
+}
+
 func (c *checker) ours(e *entryFacts) {
-	broken := func(field string, v value, format string, args ...any) { c.fault(RuleOurs, field, v, format, args...) }
 	c.tally(e)
 	if c.log.first == "" {
 		c.log.first = e.start.text
 	}
 	if e.start.is(kindString) && !oursForm.MatchString(e.start.text) {
-		broken("startedDateTime", e.start, "is %s, not of three digits and Z", e.start.what())
+		c.oursFault("startedDateTime", e.start, "is %s, not of three digits and Z", e.start.what())
 	}
 	if e.pageref.text != pageID {
-		broken("pageref", e.pageref, "is %s, not %s", e.pageref.what(), pageID)
+		c.oursFault("pageref", e.pageref, "is %s, not %s", e.pageref.what(), pageID)
 	}
 	for i, v := range e.timings.phases {
 		if v.kind == 0 {
-			broken("timings."+phaseNames[i], e.timings.value, "is missing")
+			c.oursFault("timings."+phaseNames[i], e.timings.value, "is missing")
 		}
 	}
 	if n, ok := e.number.integer(); !ok || n < 1 {
-		broken("_id", e.number, "is %s", e.number.what())
+		c.oursFault("_id", e.number, "is %s", e.number.what())
 	}
 	if !slices.Contains(oursTypes, e.resource.text) {
-		broken("_resourceType", e.resource, "is %s", e.resource.what())
+		c.oursFault("_resourceType", e.resource, "is %s", e.resource.what())
 	}
 	if v := e.connection; v.is(kindString) {
 		if _, err := strconv.ParseUint(v.text, 10, 16); err != nil {
-			broken("connection", v, "is %s, not a port", v.what())
+			c.oursFault("connection", v, "is %s, not a port", v.what())
 		}
 	}
 	r := &e.request
 	if v := r.url; v.is(kindString) && (v.wide || !oursURL.MatchString(v.text)) {
-		broken("request.url", v, "is %s, not absolute and in ASCII", v.what())
+		c.oursFault("request.url", v, "is %s, not absolute and in ASCII", v.what())
 	}
 	for field, v := range map[string]value{"request.httpVersion": r.version, "response.httpVersion": e.response.version} {
 		if v.is(kindString) && !slices.Contains(oursVersions, v.text) {
-			broken(field, v, "is %s", v.what())
+			c.oursFault(field, v, "is %s", v.what())
 		}
 	}
 	if p := r.post; p != nil && p.value.is(kindObject) {
 		if p.text.kind == 0 {
-			broken("request.postData.text", p.value, "is missing")
+			c.oursFault("request.postData.text", p.value, "is missing")
 		}
 		if p.base64.kind == 0 {
 			c.oursDigest("request.postData", &p.bodyFacts, r.headers.coding, r.bodySize)
@@ -68,28 +71,27 @@ func (c *checker) ours(e *entryFacts) {
 }
 
 func (c *checker) oursAnswer(e *entryFacts) {
-	broken := func(field string, v value, format string, args ...any) { c.fault(RuleOurs, field, v, format, args...) }
 	r := &e.response
 	if n, ok := r.transferSize.float(); !ok || n < 0 || !r.transferSize.isInteger() {
-		broken("response._transferSize", r.transferSize, "is %s", r.transferSize.what())
+		c.oursFault("response._transferSize", r.transferSize, "is %s", r.transferSize.what())
 	}
 	if r.status.text == "-1" && !e.open.is(kindTrue) && r.failure.size == 0 {
-		broken("response._error", r.value, "is missing, and there is no answer")
+		c.oursFault("response._error", r.value, "is missing, and there is no answer")
 	}
 	if r.cookies.bare >= 0 && r.cookies.value.is(kindArray) {
-		broken("response.cookies["+strconv.Itoa(r.cookies.bare)+"]", r.cookies.value, "lacks httpOnly or secure")
+		c.oursFault("response.cookies["+strconv.Itoa(r.cookies.bare)+"]", r.cookies.value, "lacks httpOnly or secure")
 	}
 	if r.cookies.imprecise >= 0 && r.cookies.value.is(kindArray) {
-		broken("response.cookies["+strconv.Itoa(r.cookies.imprecise)+"].expires", r.cookies.value, "is not of three digits and Z")
+		c.oursFault("response.cookies["+strconv.Itoa(r.cookies.imprecise)+"].expires", r.cookies.value, "is not of three digits and Z")
 	}
 	b := &r.content
 	if b.mimeType.is(kindString) && b.mimeType.size == 0 {
-		broken("response.content.mimeType", b.mimeType, "is empty")
+		c.oursFault("response.content.mimeType", b.mimeType, "is empty")
 	}
 	c.oursDigest("response.content", b, r.headers.coding, r.bodySize)
 	size, ok := b.size.integer()
 	if ok && b.sink != nil && !b.truncated.is(kindTrue) && b.undecoded.kind == 0 && b.charset.kind == 0 && !b.sink.odd && size != b.length() {
-		broken("response.content.size", b.size, "is %d, the text's bytes are %d", size, b.length())
+		c.oursFault("response.content.size", b.size, "is %d, the text's bytes are %d", size, b.length())
 	}
 }
 
@@ -104,7 +106,7 @@ func (c *checker) oursDigest(field string, b *bodyFacts, coding string, wire val
 		return
 	}
 	if got := b.sum(); got != sum.text {
-		c.fault(RuleOurs, field+"._sha256", sum, "is %s, that of the text %s", sum.what(), got)
+		c.oursFault(field+"._sha256", sum, "is %s, that of the text %s", sum.what(), got)
 	}
 }
 
@@ -125,18 +127,17 @@ func (c *checker) tally(e *entryFacts) {
 
 // oursLog checks the archive as a whole.
 func (c *checker) oursLog(version value) {
-	broken := func(field string, v value, format string, args ...any) { c.fault(RuleOurs, field, v, format, args...) }
 	l, p := &c.log, &c.pages
 	if at := c.json.wide; at >= 0 {
-		broken("", value{offset: at}, "has what is not ASCII")
+		c.oursFault("", value{offset: at}, "has what is not ASCII")
 	}
 	if version.text != "1.2" {
-		broken("version", version, "is %s, not 1.2", version.what())
+		c.oursFault("version", version, "is %s, not 1.2", version.what())
 	}
 	if one := c.stats.Entries > 0; p.count > 1 || one != (p.count == 1) {
-		broken("pages", p.value, "has %d pages for %d entries", p.count, c.stats.Entries)
+		c.oursFault("pages", p.value, "has %d pages for %d entries", p.count, c.stats.Entries)
 	} else if one && p.starts.text != l.first {
-		broken("pages[0].startedDateTime", p.starts, "is %s, the first entry's %s", p.starts.what(), safeName(l.first))
+		c.oursFault("pages[0].startedDateTime", p.starts, "is %s, the first entry's %s", p.starts.what(), safeName(l.first))
 	}
 	for _, s := range [...]struct {
 		name string
@@ -144,7 +145,7 @@ func (c *checker) oursLog(version value) {
 	}{{"entries", l.counted.Entries}, {"open", l.counted.Open}, {"failed", l.counted.Failed}, {"refused", l.counted.Refused}} {
 		v := l.stats[s.name]
 		if n, ok := v.integer(); !ok || n != s.n {
-			broken("_stats."+s.name, v, "is %s, there are %d", v.what(), s.n)
+			c.oursFault("_stats."+s.name, v, "is %s, there are %d", v.what(), s.n)
 		}
 	}
 }

@@ -242,12 +242,7 @@ func (c *checker) response() value {
 
 // cache reads what is in a browser's cache. The schema takes any other value.
 func (c *checker) cache() value {
-	kind := c.json.peek()
-	if kind != kindObject {
-		return c.any()
-	}
-	v := value{kind: kind, offset: c.json.offset()}
-	c.members(nil, func(name string) bool {
+	return c.objectOrAny(nil, func(name string) bool {
 		switch name {
 		case "beforeRequest", "afterRequest":
 			if c.json.peek() == kindNull {
@@ -275,17 +270,11 @@ func (c *checker) cache() value {
 		}
 		return true
 	})
-	return v
 }
 
 // timings reads the phases. The schema takes any other value than an object.
 func (c *checker) timings() value {
-	kind := c.json.peek()
-	if kind != kindObject {
-		return c.any()
-	}
-	v := value{kind: kind, offset: c.json.offset()}
-	c.members([]string{"send", "wait", "receive"}, func(name string) bool {
+	return c.objectOrAny([]string{"send", "wait", "receive"}, func(name string) bool {
 		if i := phaseIndex(name); i >= 0 {
 			c.entry.timings.phases[i] = c.number()
 			return true
@@ -296,5 +285,4 @@ func (c *checker) timings() value {
 		}
 		return false
 	})
-	return v
 }

@@ -16,14 +16,17 @@ const maxNames = 64
 // object reads a value that is to be an object. member reads a member's value, or
 // is false where the schema says nothing of it.
 func (c *checker) object(required []string, member func(name string) bool) value {
-	c.json.peek()
-	v := value{offset: c.json.offset()}
+	v := c.objectOrAny(required, member)
+	c.wrong(v, kindObject)
+	return v
+}
+
+// objectOrAny is object where the schema takes a value of any other kind.
+func (c *checker) objectOrAny(required []string, member func(name string) bool) value {
 	if c.json.peek() != kindObject {
-		v = c.any()
-		c.wrong(v, kindObject)
-		return v
+		return c.any()
 	}
-	v.kind = kindObject
+	v := value{kind: kindObject, offset: c.json.offset()}
 	c.members(required, member)
 	return v
 }

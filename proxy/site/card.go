@@ -96,7 +96,7 @@ func (c *Config) Take(found []Site) {
 	}
 }
 
-// readCard gets a card; a nil one when there is none.
+// readCard gets a card; an empty one when there is none.
 func readCard(ctx context.Context, base string, client *http.Client) (*card, error) {
 	var err error
 	for attempt := range cardAttempts {

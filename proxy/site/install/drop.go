@@ -39,14 +39,15 @@ func Become(u *trust.User) error {
 	if u == nil || os.Geteuid() == int(u.UID) {
 		return nil
 	}
-	if err := syscall.Setgroups([]int{int(u.GID)}); err != nil {
-		return fmt.Errorf("drop privileges: %w", err)
+	err := syscall.Setgroups([]int{int(u.GID)})
+	if err == nil {
+		err = syscall.Setgid(int(u.GID))
 	}
-	if err := syscall.Setgid(int(u.GID)); err != nil {
-		return fmt.Errorf("drop privileges: %w", err)
+	if err == nil {
+		err = syscall.Setuid(int(u.UID))
 	}
-	if err := syscall.Setuid(int(u.UID)); err != nil {
-		return fmt.Errorf("drop privileges: %w", err)
+	if err != nil {
+		return fmt.Errorf("drop privileges: become user %d of group %d: %w", u.UID, u.GID, err)
 	}
 	return nil
 }

@@ -46,6 +46,22 @@ func (c *peeked) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// lateTime is how long what is written may take behind a time limit that had run out
+// before.
+const lateTime = time.Second
+
+// Write takes no time limit for its own that had run out while nothing was written: a
+// TLS session that reads answers a side that wants new keys (RFC 8446 §4.6.3), however
+// long that side was silent, and never writes again once it could not.
+func (c *peeked) Write(p []byte) (int, error) {
+	n, err := c.Conn.Write(p)
+	if n > 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
+		return n, err
+	}
+	c.Conn.SetWriteDeadline(time.Now().Add(lateTime))
+	return c.Conn.Write(p)
+}
+
 // look reads once more from the connection, behind what was looked at before.
 func (c *peeked) look() error {
 	if c.broken != nil {

@@ -22,8 +22,15 @@ type trunk struct {
 // until their exchanges have ended.
 type trunks struct {
 	mu     sync.Mutex
-	last   *trunk        // nil: none was made yet, or it is not to be used any more
-	making chan struct{} // closed when one has been made, or not; nil: none is being made
+	last   *trunk  // nil: none was made yet, or it is not to be used any more
+	making *making // nil: none is being made
+}
+
+// A making is that of a trunk, which others wait for. It fails for all of them.
+type making struct {
+	done    chan struct{} // closed at its end
+	failed  *failure      // nil: not, or only for the exchange that it was begun for
+	address string        // of the server, when it has failed
 }
 
 // newTrunk speaks HTTP/2 on a connection to a server.
@@ -81,34 +88,37 @@ func (t *trunk) begin(ex *exchange) (*h2.Stream, error) {
 // does not speak that any more, a new one that is for ex alone.
 func (c *client) trunkFor(ex *exchange) (*trunk, *link, *failure) {
 	for {
-		t, making := c.trunks.now()
+		t, m, ours := c.trunks.now()
 		switch {
 		case t != nil:
 			return t, nil, nil
-		case making == nil:
-			return c.newTrunkFor(ex)
+		case ours:
+			return c.newTrunkFor(ex, m)
 		}
 		select {
-		case <-making:
+		case <-m.done:
+			if m.failed != nil {
+				ex.server = netlog.Server{Address: m.address}
+				return nil, nil, m.failed
+			}
 		case <-ex.ctx.Done():
 			return nil, nil, ex.fail(netlog.PhaseConnect, ex.ctx.Err())
 		}
 	}
 }
 
-// now is the trunk that can be used, or, when there is none, what to wait for; nil:
-// for the caller to make one.
-func (ts *trunks) now() (*trunk, <-chan struct{}) {
+// now is the trunk that can be used, or, when there is none, the making of one, which
+// may be the caller's to do.
+func (ts *trunks) now() (t *trunk, m *making, ours bool) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	if ts.last != nil && ts.last.h2.Usable() {
-		return ts.last, nil
+		return ts.last, nil, false
 	}
-	if ts.making != nil {
-		return nil, ts.making
+	if ts.making == nil {
+		ts.making, ours = &making{done: make(chan struct{})}, true
 	}
-	ts.making = make(chan struct{})
-	return nil, nil
+	return nil, ts.making, ours
 }
 
 // made says that one was made; nil: that it was not.
@@ -116,7 +126,7 @@ func (ts *trunks) made(t *trunk) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	ts.last = t
-	close(ts.making)
+	close(ts.making.done)
 	ts.making = nil
 }
 
@@ -131,9 +141,13 @@ func (ts *trunks) retire(t *trunk) {
 }
 
 // newTrunkFor makes a connection for ex.
-func (c *client) newTrunkFor(ex *exchange) (t *trunk, l *link, f *failure) {
+func (c *client) newTrunkFor(ex *exchange, m *making) (t *trunk, l *link, f *failure) {
 	defer func() { c.trunks.made(t) }()
-	if l, f = c.dialFor(ex, []string{"h2", "http/1.1"}); f == nil && l.speaksHTTP2() {
+	l, f = c.dialFor(ex, []string{"h2", "http/1.1"})
+	switch {
+	case f != nil && ex.ctx.Err() == nil:
+		m.failed, m.address = f, ex.server.Address
+	case f == nil && l.speaksHTTP2():
 		return newTrunk(l), nil, nil
 	}
 	return nil, l, f

@@ -1,11 +1,13 @@
 package proxy
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -520,5 +522,51 @@ func TestHTTP2InTheClear(t *testing.T) {
 	}
 	if r := ps[1].end.Refused; r == nil || r.Code != netlog.RefusedBadRequest {
 		t.Errorf("%v", ps[1])
+	}
+}
+
+// Requests that wait for the same connection fail together when it can't be made: a
+// server that is silent is not waited for once for each.
+func TestWaitingForAConnectionThatCantBeMade(t *testing.T) {
+	const many = 20
+	var dials atomic.Int64
+	all := make(chan bool)
+	w := newWorld(t, func(c *Config) {
+		c.Dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			if dials.Add(1) == 1 {
+				return new(net.Dialer).DialContext(ctx, network, addr)
+			}
+			<-all
+			return nil, os.ErrDeadlineExceeded
+		}
+	})
+	addr := newH2Listener(w, func(p *h2peer) {
+		id, _ := p.request()
+		p.head(id, true, fields(":status", "204"))
+		p.fr.WriteGoAway(id, http2.ErrCodeNo, nil)
+	})
+	b := w.h2browser(addr)
+	if a := b.do(b.get("/first")); a.String() != "204 " {
+		t.Fatal(a)
+	}
+	var running sync.WaitGroup
+	for range many {
+		st := b.ask(b.get("/"), true)
+		running.Go(func() {
+			if a := answerTo(st); a.head.Status() != 504 {
+				t.Error(a)
+			}
+		})
+	}
+	eventually(t, "all requests", func() bool { return w.proxy.Stats().Exchanges == many })
+	close(all)
+	running.Wait()
+	for _, p := range w.waitFor(many + 1)[1:] {
+		if f := p.end.Failed; f == nil || f.Phase != netlog.PhaseConnect || f.Code != netlog.CodeTimeout {
+			t.Errorf("%v", p)
+		}
+	}
+	if n := dials.Load() - 1; n >= many {
+		t.Errorf("%d connections were tried for %d requests", n, many)
 	}
 }

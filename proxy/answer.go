@@ -362,6 +362,9 @@ func (u *upstream) conclude(ex *exchange, f *failure, goesOn bool) bool {
 		}
 		u.giveUp(ex)
 	}
+	if f == nil && !u.awaitUpload(ex) {
+		goesOn = false
+	}
 	<-ex.uploaded
 	if ex.unsent != nil {
 		goesOn, ex.again = false, false

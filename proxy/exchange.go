@@ -42,7 +42,9 @@ type exchange struct {
 	uploaded  chan struct{} // closed when no more of it comes
 	changed   []string      // what an option has changed of it
 	unsent    error         // what kept the rest from going up; read after uploaded
+	came      atomic.Bool   // some of its body has come
 	abandoned atomic.Bool   // it goes nowhere any more and is read for the log alone
+	unwanted  chan struct{} // closed when it is abandoned; nil: it has no body
 	hurried   atomic.Bool   // and what has not come by now is not waited for
 
 	up, down atomic.Int64 // bytes on the wire each way, heads and framing with them
@@ -111,6 +113,7 @@ func (c *client) opened(ex *exchange, o *origin, at time.Time, r *netlog.Request
 // come.
 func (ex *exchange) begin() {
 	if !ex.sending.whole {
+		ex.unwanted = make(chan struct{})
 		ex.entry.begin()
 		return
 	}
@@ -175,9 +178,13 @@ func (ex *exchange) limitDrain() {
 // abandon says that the request goes nowhere any more: what still comes of its
 // body is only for the log.
 func (ex *exchange) abandon() {
-	if !ex.abandoned.Swap(true) {
-		ex.limitDrain()
+	if ex.abandoned.Swap(true) {
+		return
 	}
+	if ex.unwanted != nil {
+		close(ex.unwanted)
+	}
+	ex.limitDrain()
 }
 
 // hurry does so when the browser is to learn at once of the exchange's end, which

@@ -221,30 +221,14 @@ func (st *stream) turnDown(f *failure) {
 	st.release(ex, f, false)
 }
 
-// restTime is how long a browser whose request goes nowhere may pause in sending it
-// before it is told. What comes without a pause is in the log whole; a request that
-// lasts, as those of streaming calls do, is not waited for.
-const restTime = time.Second
-
 // awaitRest waits for the rest of a request that goes nowhere; false: there is a
 // pause, and the browser is to be told meanwhile.
 func (st *stream) awaitRest() bool {
-	ex := st.ex
-	began := time.Now().UnixNano()
-	for {
-		left := time.Until(time.Unix(0, max(began, ex.lastSent.Load())).Add(restTime))
-		if left <= 0 {
-			ex.writeOpen()
-			return false
-		}
-		pause := time.NewTimer(left)
-		select {
-		case <-ex.uploaded:
-			pause.Stop()
-			return true
-		case <-pause.C:
-		}
+	whole := st.ex.comes(restTime)
+	if !whole {
+		st.ex.writeOpen()
 	}
+	return whole
 }
 
 // drainBeside reads, for the log, a request of which nothing was sent on.

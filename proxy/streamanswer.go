@@ -150,6 +150,9 @@ func (st *stream) conclude(up *h2.Stream, f *failure) {
 	} else {
 		paged = false
 	}
+	if f == nil {
+		ex.awaitUpload()
+	}
 	<-ex.uploaded
 	if ex.unsent != nil {
 		if f = ex.notSent(f); f != nil && f.Phase == netlog.PhaseWait && ex.marks.first.IsZero() {

@@ -51,6 +51,7 @@ func (st *stream) over(t *trunk, last bool) bool {
 	}
 	if !st.bodiless {
 		st.uploading = true
+		up.OnGone(func(error) { ex.abandon() })
 		go st.upload(trunkSink{up})
 	} else if ex.marks.sent = ex.p.now(); !st.uploading { // else it is the second time
 		st.uploading = true
@@ -168,6 +169,7 @@ func (st *stream) send(to sink) error {
 		if err != nil {
 			return st.cutShort(err, broken)
 		}
+		ex.came.Store(true)
 		ex.sending.pass(piece, end, st.Stream, time.Time{})
 		now := time.Now()
 		ex.lastSent.Store(now.UnixNano())
@@ -199,7 +201,7 @@ func (st *stream) cutShort(err, broken error) error {
 	ex := st.ex
 	if ex.abandoned.Load() {
 		if broken == nil {
-			broken = err
+			broken = errUpstream{err}
 		}
 		return broken
 	}

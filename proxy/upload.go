@@ -84,16 +84,20 @@ func (ex *exchange) forwardHead(o wire.ForwardOptions) ([]byte, error) {
 func (c *client) send(ex *exchange, u *upstream, head []byte) error {
 	var broken error
 	write := func(b []byte) {
-		if broken == nil && len(b) > 0 {
-			now := time.Now()
-			ex.lastSent.Store(now.UnixNano())
-			u.writing.renew(now)
-			n, err := u.conn.Write(b)
-			ex.up.Add(int64(n))
-			if err != nil {
-				broken = errUpstream{err}
-				ex.abandon()
-			}
+		if len(b) == 0 {
+			return
+		}
+		now := time.Now()
+		ex.lastSent.Store(now.UnixNano())
+		if broken != nil {
+			return
+		}
+		u.writing.renew(now)
+		n, err := u.conn.Write(b)
+		ex.up.Add(int64(n))
+		if err != nil {
+			broken = errUpstream{err}
+			ex.abandon()
 		}
 	}
 	if ex.sending.whole {
@@ -108,6 +112,7 @@ func (c *client) send(ex *exchange, u *upstream, head []byte) error {
 		if err != nil {
 			return c.cutShort(ex, err, broken)
 		}
+		ex.came.Store(true)
 		n, err := ex.sending.take(piece, time.Time{})
 		if ex.sending.whole && broken == nil {
 			ex.lastPiece()
@@ -150,7 +155,7 @@ func (ex *exchange) lastPiece() {
 	}
 }
 
-// errUpstream is an error of writing to the server, while the browser is well.
+// errUpstream is that the server takes no more of a request, while the browser is well.
 type errUpstream struct{ error }
 
 func (e errUpstream) Unwrap() error { return e.error }
@@ -177,7 +182,7 @@ func (c *client) cutShort(ex *exchange, err, broken error) error {
 	switch {
 	case ex.abandoned.Load():
 		if broken == nil {
-			broken = err
+			broken = errUpstream{err}
 		}
 		return broken
 	case isTimeout(err):

@@ -28,6 +28,9 @@ package ca
 
 import (
 	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"crypto/sha256"
 	"crypto/x509"
 	"crypto/x509/pkix"
@@ -76,9 +79,22 @@ func (a *Authority) KeyPath() string {
 func (a *Authority) CertificatePEM() []byte {
 	var b []byte
 	for _, c := range a.chain {
-		b = append(b, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Raw})...)
+		b = append(b, encodeCertificate(c.Raw)...)
 	}
 	return b
+}
+
+func encodeCertificate(der []byte) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+}
+
+// encodeKey is a key in PEM, as PKCS #8.
+func encodeKey(key *ecdsa.PrivateKey) ([]byte, error) {
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return nil, fmt.Errorf("encode a private key: %w", err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), nil
 }
 
 // notAfter is when the first certificate of the chain expires.
@@ -86,6 +102,16 @@ func (a *Authority) notAfter() time.Time {
 	return slices.MinFunc(a.chain, func(x, y *x509.Certificate) int {
 		return x.NotAfter.Compare(y.NotAfter)
 	}).NotAfter
+}
+
+// newKey makes a key and its identifier.
+func newKey() (key *ecdsa.PrivateKey, id []byte, err error) {
+	key, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, nil, err
+	}
+	id, err = keyID(key.Public())
+	return key, id, err
 }
 
 // keyID is a public key's identifier: the leftmost 160 bits of the SHA-256 of

@@ -1,13 +1,10 @@
 package ca
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/hex"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -61,11 +58,7 @@ func Create(dir string) (*Authority, error) {
 
 // selfSigned makes a key and its certificate, both in PEM.
 func selfSigned(now time.Time) (certificate, private []byte, err error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return nil, nil, err
-	}
-	id, err := keyID(key.Public())
+	key, id, err := newKey()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -89,12 +82,8 @@ func selfSigned(now time.Time) (certificate, private []byte, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	pkcs8, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		return nil, nil, err
-	}
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
-		pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: pkcs8}), nil
+	private, err = encodeKey(key)
+	return encodeCertificate(der), private, err
 }
 
 // place writes a file that appears under its name whole or not at all, and only

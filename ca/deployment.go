@@ -2,12 +2,10 @@ package ca
 
 import (
 	"crypto/ecdsa"
-	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/hex"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"net"
@@ -32,12 +30,7 @@ type Pair struct {
 // leaves and is forgotten. Names may have a wildcard as their first label. Label is
 // part of the authority's own name, and at most 32 characters.
 func Deploy(label string, life time.Duration, names ...[]string) (authority []byte, leaves []Pair, err error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return nil, nil, fmt.Errorf("make a deployment's authority: %w", err)
-	}
-	now := time.Now()
-	issuer, err := deploymentAuthority(label, key, now, now.Add(life+deploymentSlack), names)
+	issuer, key, err := deploymentAuthority(label, life, names)
 	if err != nil {
 		return nil, nil, fmt.Errorf("make a deployment's authority: %w", err)
 	}
@@ -48,14 +41,15 @@ func Deploy(label string, life time.Duration, names ...[]string) (authority []by
 		}
 		leaves = append(leaves, leaf)
 	}
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: issuer.Raw}), leaves, nil
+	return encodeCertificate(issuer.Raw), leaves, nil
 }
 
-func deploymentAuthority(label string, key *ecdsa.PrivateKey, now, end time.Time, names [][]string) (*x509.Certificate, error) {
-	id, err := keyID(key.Public())
+func deploymentAuthority(label string, life time.Duration, names [][]string) (*x509.Certificate, *ecdsa.PrivateKey, error) {
+	key, id, err := newKey()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
+	now := time.Now()
 	called := "agentenv sites "
 	if label != "" {
 		called += label + " "
@@ -67,7 +61,7 @@ func deploymentAuthority(label string, key *ecdsa.PrivateKey, now, end time.Time
 			CommonName:   called + hex.EncodeToString(id[:4]), // at most 64 characters
 		},
 		NotBefore:             now.Add(-deploymentBackdate),
-		NotAfter:              end,
+		NotAfter:              now.Add(life + deploymentSlack),
 		KeyUsage:              x509.KeyUsageCertSign,
 		BasicConstraintsValid: true,
 		IsCA:                  true,
@@ -91,13 +85,14 @@ func deploymentAuthority(label string, key *ecdsa.PrivateKey, now, end time.Time
 		}
 	}
 	if len(seen) == 0 {
-		return nil, errors.New("no names") // it could sign for any
+		return nil, nil, errors.New("no names") // it could sign for any
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return x509.ParseCertificate(der)
+	authority, err := x509.ParseCertificate(der)
+	return authority, key, err
 }
 
 // deploymentLeaf is a certificate without a subject, as sign makes them too.
@@ -105,11 +100,7 @@ func deploymentLeaf(issuer *x509.Certificate, issuerKey *ecdsa.PrivateKey, names
 	if len(names) == 0 {
 		return Pair{}, errors.New("no names")
 	}
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return Pair{}, err
-	}
-	id, err := keyID(key.Public())
+	key, id, err := newKey()
 	if err != nil {
 		return Pair{}, err
 	}
@@ -127,12 +118,6 @@ func deploymentLeaf(issuer *x509.Certificate, issuerKey *ecdsa.PrivateKey, names
 	if err != nil {
 		return Pair{}, err
 	}
-	pkcs8, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		return Pair{}, err
-	}
-	return Pair{
-		Certificate: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
-		Key:         pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: pkcs8}),
-	}, nil
+	private, err := encodeKey(key)
+	return Pair{Certificate: encodeCertificate(der), Key: private}, err
 }

@@ -3,7 +3,6 @@ package ca
 import (
 	"container/list"
 	"crypto/ecdsa"
-	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/tls"
@@ -45,13 +44,9 @@ type leaf struct {
 
 // NewLeaves makes the key that all leaves of this process share.
 func NewLeaves(a *Authority) (*Leaves, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	key, id, err := newKey()
 	if err != nil {
 		return nil, fmt.Errorf("make the leaf certificates' key: %w", err)
-	}
-	id, err := keyID(key.Public())
-	if err != nil {
-		return nil, err
 	}
 	public, err := x509.MarshalPKIXPublicKey(key.Public())
 	if err != nil {

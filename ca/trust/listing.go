@@ -27,9 +27,7 @@ type item struct {
 // items are those of a folder, by name; folders in it are none of them.
 func (t *tree) items(folder string) ([]item, error) {
 	var all []item
-	names := t.list(folder)
-	slices.Sort(names)
-	for _, name := range names {
+	for _, name := range t.list(folder) {
 		info, err := t.lstat(path.Join(folder, name))
 		if err != nil {
 			return nil, err

@@ -35,7 +35,6 @@ func chromiumStore(j *Journal, a Authority) store {
 		folder += "/policies/managed/"
 		ours := a.Name + ".json"
 		names := j.tree.list(folder)
-		slices.Sort(names)
 		winner := ours
 		var listed []string // what ours takes the place of
 		for _, name := range names {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -202,5 +203,6 @@ func (t *tree) list(name string) []string {
 	for _, e := range entries {
 		names = append(names, e.Name())
 	}
+	slices.Sort(names)
 	return names
 }

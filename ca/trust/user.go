@@ -12,7 +12,7 @@ import (
 var ErrNoUser = errors.New("there is no such user")
 
 // LookupUser finds a user of the system in root, "" or "/" for this one, by name;
-// its error is ErrNoUser when there is none.
+// its error wraps [ErrNoUser] when there is none.
 func LookupUser(root, name string) (*User, error) {
 	t, err := openTree(root)
 	if err != nil {

@@ -35,7 +35,7 @@ func Validate(t testing.TB, path string) []*netlog.Line {
 // ValidateWith is Validate for a log of which o says more.
 func ValidateWith(t testing.TB, path string, o Options) []*netlog.Line {
 	t.Helper()
-	lines, errs, err := Check(path, o)
+	lines, errs, err := check(path, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,10 +49,10 @@ func ValidateWith(t testing.TB, path string, o Options) []*netlog.Line {
 	return lines
 }
 
-// Check is ValidateWith for what is not a test: errs are the rules broken, err
+// check is ValidateWith without a test: errs are the rules broken, err
 // is why the log could not be read. A rule that a log may break all the same is
 // broken, too, but as o says.
-func Check(path string, o Options) (lines []*netlog.Line, errs []error, err error) {
+func check(path string, o Options) (lines []*netlog.Line, errs []error, err error) {
 	log, err := netlog.OpenLog(path)
 	if err != nil {
 		return nil, nil, err

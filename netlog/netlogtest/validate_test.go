@@ -52,7 +52,7 @@ func TestCheck(t *testing.T) {
 			if err := os.WriteFile(path, []byte(strings.Replace(good, c.old, c.new, 1)), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			_, errs, err := Check(path, c.options)
+			_, errs, err := check(path, c.options)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -45,74 +45,74 @@ const (
 
 // Start is the first line of each process and of each file.
 type Start struct {
-	Time    time.Time `json:"t"`
-	Format  int       `json:"format"`  // Format
-	Program string    `json:"program"` // "agentenv-netlog"
-	Version string    `json:"version"` // the program's
-	PID     int       `json:"pid"`
-	Mode    string    `json:"mode"` // "proxy", "record", "demo", "stand-in", "sites"
-	Limits  Limits    `json:"limits"`
-	Open    []int64   `json:"open,omitempty"` // after a rotation: the ids still open
+	Time    time.Time
+	Format  int    // Format
+	Program string // "agentenv-netlog"
+	Version string // the program's
+	PID     int
+	Mode    string // "proxy", "record", "demo", "stand-in", "sites"
+	Limits  Limits
+	Open    []int64 // after a rotation: the ids still open
 }
 
 // Limits are what a process keeps of bodies.
 type Limits struct {
-	RequestBody  int64  `json:"request_body"`  // bytes kept of a request's body
-	ResponseBody int64  `json:"response_body"` // bytes kept of an answer's body
-	Types        string `json:"types"`         // which answers' bodies are kept: "text", "all" or "none"
+	RequestBody  int64  // bytes kept of a request's body
+	ResponseBody int64  // bytes kept of an answer's body
+	Types        string // which answers' bodies are kept: "text", "all" or "none"
 }
 
 // Open is the line of an exchange or a tunnel that begins.
 type Open struct {
-	Time       time.Time `json:"t"` // when the request's head, or the CONNECT, had been read
-	Kind       Kind      `json:"kind"`
-	Via        Via       `json:"via"`
-	Site       string    `json:"site,omitempty"`
-	Client     string    `json:"client"`               // the browser's address, ip:port
-	Connection int64     `json:"connection,omitempty"` // the browser connection's number, from 1 in each process
-	Stream     int64     `json:"stream,omitempty"`     // the request's stream on it, in HTTP/2
-	Target     string    `json:"target,omitempty"`     // a tunnel's host:port as the CONNECT named it
-	Request    *Request  `json:"request,omitempty"`    // nil for a tunnel
+	Time       time.Time // when the request's head, or the CONNECT, had been read
+	Kind       Kind
+	Via        Via
+	Site       string
+	Client     string   // the browser's address, ip:port
+	Connection int64    // the browser connection's number, from 1 in each process
+	Stream     int64    // the request's stream on it, in HTTP/2
+	Target     string   // a tunnel's host:port as the CONNECT named it
+	Request    *Request // nil for a tunnel
 }
 
 // Request is a request as the browser sent it. In an end line only Trailers and
 // Body are set: what the open line could not know.
 type Request struct {
-	Method      string   `json:"method,omitempty"`
-	URL         string   `json:"url,omitempty"`    // absolute, no fragment, no default port
-	Target      string   `json:"target,omitempty"` // the exact request-target in a header value's form, when it is not the URL's path and query
-	Version     string   `json:"version,omitempty"`
-	Headers     []Header `json:"headers,omitempty"`
-	HeaderBytes int64    `json:"header_bytes,omitempty"` // the head's, from the request line to the blank line; of HTTP/2's frames
-	Pseudo      []Header `json:"pseudo,omitempty"`       // HTTP/2's pseudo header fields
-	Trailers    []Header `json:"trailers,omitempty"`
-	Body        *Body    `json:"body,omitempty"` // nil: not known yet
+	Method      string
+	URL         string // absolute, no fragment, no default port
+	Target      string // the exact request-target in a header value's form, when it is not the URL's path and query
+	Version     string
+	Headers     []Header
+	HeaderBytes int64    // the head's, from the request line to the blank line; of HTTP/2's frames
+	Pseudo      []Header // HTTP/2's pseudo header fields
+	Trailers    []Header
+	Body        *Body // nil: not known yet
 }
 
 // Answer is the line of an answer whose body is still coming.
 type Answer struct {
-	Time     time.Time `json:"t"`
-	Response *Response `json:"response"` // without Body, Trailers and Complete
+	Time     time.Time
+	Response *Response // without Body, Trailers and Complete
 }
 
 // Response is an answer as the browser got it.
 type Response struct {
-	Status        int             `json:"status"` // 0 of an answer that is unparsed: Body has all of it
-	Reason        string          `json:"reason,omitempty"`
-	Version       string          `json:"version,omitempty"`
-	Headers       []Header        `json:"headers,omitempty"`
-	HeaderBytes   int64           `json:"header_bytes,omitempty"`
-	Pseudo        []Header        `json:"pseudo,omitempty"`
-	Informational []Informational `json:"informational,omitempty"` // 1xx other than 101, in order
-	Trailers      []Header        `json:"trailers,omitempty"`
-	Body          *Body           `json:"body,omitempty"`
-	Complete      bool            `json:"complete"` // false when the body broke off; end lines only
+	Status        int // 0 of an answer that is unparsed: Body has all of it
+	Reason        string
+	Version       string
+	Headers       []Header
+	HeaderBytes   int64
+	Pseudo        []Header
+	Informational []Informational // 1xx other than 101, in order
+	Trailers      []Header
+	Body          *Body
+	Complete      bool // false when the body broke off; end lines only
 }
 
 // Informational is a 1xx answer that came before the final one (RFC 9110 §15.2).
 type Informational struct {
-	Status  int      `json:"status"`
-	Headers []Header `json:"headers,omitempty"`
+	Status  int
+	Headers []Header
 }
 
 // Header is one field line. Value holds the wire's exact bytes, which need not
@@ -157,41 +157,41 @@ type Chunk struct {
 
 // Message is one WebSocket message, or the close frame.
 type Message struct {
-	Time     time.Time `json:"t"`   // when its last frame passed
-	Dir      string    `json:"dir"` // "send" (from the browser) or "receive"
-	Opcode   int       `json:"opcode"`
-	Size     *int64    `json:"size,omitempty"` // bytes, inflated; nil when not known
-	WireSize int64     `json:"wire_size"`      // payload bytes as on the wire
-	Frames   int       `json:"frames"`
-	Text     *string   `json:"text,omitempty"`   // the payload kept, when it is valid UTF-8 of a text message
-	Base64   []byte    `json:"base64,omitempty"` // the payload kept otherwise
-	More     bool      `json:"more,omitempty"`   // the last that is recorded: later ones are only counted
+	Time     time.Time // when its last frame passed
+	Dir      string    // "send" (from the browser) or "receive"
+	Opcode   int
+	Size     *int64 // bytes, inflated; nil when not known
+	WireSize int64  // payload bytes as on the wire
+	Frames   int
+	Text     *string // the payload kept, when it is valid UTF-8 of a text message
+	Base64   []byte  // the payload kept otherwise
+	More     bool    // the last that is recorded: later ones are only counted
 }
 
 // End is the line of an exchange or a tunnel that is over.
 type End struct {
-	Time      time.Time  `json:"t"`
-	Request   *Request   `json:"request,omitempty"`  // what the open line could not know
-	Response  *Response  `json:"response,omitempty"` // nil: no answer came
-	Server    *Server    `json:"server,omitempty"`
-	ClientTLS *TLS       `json:"client_tls,omitempty"` // the browser's leg
-	Timings   Timings    `json:"timings"`
-	Tunnel    *Tunnel    `json:"tunnel,omitempty"`
-	WebSocket *WebSocket `json:"websocket,omitempty"`
-	Failed    *Failed    `json:"failed,omitempty"`
-	Refused   *Refused   `json:"refused,omitempty"`
-	Changed   []string   `json:"changed,omitempty"`  // what an option changed on the way
-	Unparsed  bool       `json:"unparsed,omitempty"` // the answer could not be read as HTTP
+	Time      time.Time
+	Request   *Request  // what the open line could not know
+	Response  *Response // nil: no answer came
+	Server    *Server
+	ClientTLS *TLS // the browser's leg
+	Timings   Timings
+	Tunnel    *Tunnel
+	WebSocket *WebSocket
+	Failed    *Failed
+	Refused   *Refused
+	Changed   []string // what an option changed on the way
+	Unparsed  bool     // the answer could not be read as HTTP
 }
 
 // Server is the connection that an exchange or a tunnel went upstream on.
 type Server struct {
-	Address    string   `json:"address,omitempty"`    // ip:port dialled
-	Connection int64    `json:"connection,omitempty"` // its number, from 1 in each process
-	Stream     int64    `json:"stream,omitempty"`     // the exchange's stream on it, in HTTP/2
-	Reused     bool     `json:"reused"`
-	Dialled    *Dialled `json:"dialled,omitempty"` // in the connection's first exchange only
-	TLS        *TLS     `json:"tls,omitempty"`
+	Address    string // ip:port dialled
+	Connection int64  // its number, from 1 in each process
+	Stream     int64  // the exchange's stream on it, in HTTP/2
+	Reused     bool
+	Dialled    *Dialled // in the connection's first exchange only
+	TLS        *TLS
 }
 
 // Dialled is what making a connection took, in microseconds; Absent for a
@@ -205,21 +205,21 @@ type Dialled struct {
 
 // TLS is one leg's session. The certificate's fields are the server's.
 type TLS struct {
-	Version   string    `json:"version,omitempty"` // "TLS 1.3"
-	Cipher    string    `json:"cipher,omitempty"`  // IANA's name
-	ALPN      string    `json:"alpn,omitempty"`
-	SNI       string    `json:"sni,omitempty"`
-	Resumed   bool      `json:"resumed,omitempty"`
-	Subject   string    `json:"subject,omitempty"` // RFC 4514
-	Issuer    string    `json:"issuer,omitempty"`
-	SANs      []string  `json:"sans,omitempty"`
-	NotBefore time.Time `json:"not_before,omitzero"`
-	NotAfter  time.Time `json:"not_after,omitzero"`
-	Serial    string    `json:"serial,omitempty"`   // lower-case hex
-	SHA256    string    `json:"sha256,omitempty"`   // the certificate's, lower-case hex
-	Verified  *bool     `json:"verified,omitempty"` // the server's leg only
+	Version   string // "TLS 1.3"
+	Cipher    string // IANA's name
+	ALPN      string
+	SNI       string
+	Resumed   bool
+	Subject   string // RFC 4514
+	Issuer    string
+	SANs      []string
+	NotBefore time.Time
+	NotAfter  time.Time
+	Serial    string // lower-case hex
+	SHA256    string // the certificate's, lower-case hex
+	Verified  *bool  // the server's leg only
 
-	Unverified string `json:"unverified,omitempty"` // why the certificate was not verified, for people; it was taken all the same
+	Unverified string // why the certificate was not verified, for people; it was taken all the same
 }
 
 // Absent marks a phase that did not happen, and is left out of the line.
@@ -241,45 +241,45 @@ func NoTimings(total int64) Timings {
 // Tunnel is what is known of a tunnel: the bytes relayed and what the TLS
 // hellos said in the clear.
 type Tunnel struct {
-	Sent        int64    `json:"sent"`
-	Received    int64    `json:"received"`
-	SNI         string   `json:"sni,omitempty"`          // the outer name
-	ALPN        []string `json:"alpn,omitempty"`         // the list offered
-	TLSVersions []string `json:"tls_versions,omitempty"` // the list offered
-	TLSVersion  string   `json:"tls_version,omitempty"`  // of the ServerHello
-	Reason      string   `json:"reason,omitempty"`       // why what could be decrypted was not, a sentence for people
+	Sent        int64
+	Received    int64
+	SNI         string   // the outer name
+	ALPN        []string // the list offered
+	TLSVersions []string // the list offered
+	TLSVersion  string   // of the ServerHello
+	Reason      string   // why what could be decrypted was not, a sentence for people
 }
 
 // WebSocket counts a socket's frames.
 type WebSocket struct {
-	Sent        Frames `json:"sent"`
-	Received    Frames `json:"received"`
-	Close       *Close `json:"close,omitempty"`
-	Subprotocol string `json:"subprotocol,omitempty"`
-	Extensions  string `json:"extensions,omitempty"`
-	Recorded    *int64 `json:"recorded,omitempty"` // the message lines, when fewer than the messages
+	Sent        Frames
+	Received    Frames
+	Close       *Close
+	Subprotocol string
+	Extensions  string
+	Recorded    *int64 // the message lines, when fewer than the messages
 }
 
 // Frames counts one direction.
 type Frames struct {
-	Messages int64 `json:"messages"`
-	Bytes    int64 `json:"bytes"` // payload of data frames as on the wire
-	Frames   int64 `json:"frames"`
-	Control  int64 `json:"control"`
+	Messages int64
+	Bytes    int64 // payload of data frames as on the wire
+	Frames   int64
+	Control  int64
 }
 
 // Close is the first close frame (RFC 6455 §5.5.1).
 type Close struct {
-	Code   int    `json:"code,omitempty"`
-	Reason string `json:"reason,omitempty"`
-	By     string `json:"by"` // "client" or "server"
+	Code   int
+	Reason string
+	By     string // "client" or "server"
 }
 
 // Failed says how an exchange or a tunnel broke.
 type Failed struct {
-	Phase  Phase  `json:"phase"`
-	Code   Code   `json:"code"`
-	Reason string `json:"reason"` // a sentence for people
+	Phase  Phase
+	Code   Code
+	Reason string // a sentence for people
 }
 
 // A Phase says where an exchange or a tunnel broke.
@@ -321,9 +321,9 @@ const (
 
 // Refused says why the proxy turned a request down before anything went up.
 type Refused struct {
-	Code   RefusedCode `json:"code"`
-	Reason string      `json:"reason"`
-	Status int         `json:"status"` // what the browser got; 0 when its connection was only closed
+	Code   RefusedCode
+	Reason string
+	Status int // what the browser got; 0 when its connection was only closed
 }
 
 // A RefusedCode says why a request was turned down.

@@ -33,7 +33,7 @@ func NeedsCertificates(c Config) bool {
 // error names every site whose browsers would not take its certificate, at the
 // time now.
 func NewCertificates(c Config, t *Table, now time.Time) (*Certificates, error) {
-	var problems Problems
+	var problems problemList
 	all := &Certificates{table: t, bySite: map[string]*tls.Certificate{}}
 	roots := x509.NewCertPool()
 	if !t.HasTLS() {

@@ -53,9 +53,9 @@ type Site struct {
 	UpstreamHeaders map[string]string `json:"upstream_headers,omitempty"` // fields that the gateway wants: added on the way up, secret
 }
 
-// Defaults of Config.
+// What a Config has that does not say.
 const (
-	DefaultValidFor = 3 * time.Hour
+	defaultValidFor = 3 * time.Hour
 	defaultListen   = "127.0.0.1"
 )
 
@@ -73,7 +73,7 @@ func ReadConfig(r io.Reader) (Config, error) {
 	if len(raw) > maxConfig {
 		return c, fmt.Errorf("the configuration has more than %d bytes", maxConfig)
 	}
-	var problems Problems
+	var problems problemList
 	decodeStrict(raw, &c, "", &problems)
 	return c, problems.err()
 }
@@ -114,7 +114,7 @@ func (c *Config) OwnLogPath() string {
 // Life is how long the deployment lasts.
 func (c *Config) Life() time.Duration {
 	if c.ValidFor == 0 {
-		return DefaultValidFor
+		return defaultValidFor
 	}
 	return time.Duration(c.ValidFor) * time.Second
 }
@@ -131,7 +131,7 @@ func (c *Config) Ports() (https, http, dns, forward int) {
 }
 
 // check adds what is wrong with the configuration but for its sites.
-func (c *Config) check(p *Problems) {
+func (c *Config) check(p *problemList) {
 	ip, err := netip.ParseAddr(c.Address())
 	if err != nil || !ip.Is4() {
 		p.addf("listen: %q is no IPv4 address", c.Listen)
@@ -172,7 +172,7 @@ func (c *Config) check(p *Problems) {
 }
 
 // check adds what is wrong with a site by itself.
-func (s *Site) check(p *Problems) {
+func (s *Site) check(p *problemList) {
 	at := fmt.Sprintf("site %q: ", s.Name)
 	misnamed := s.Name == "" || strings.Trim(s.Name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-") != ""
 	if misnamed {

@@ -13,7 +13,7 @@ func TestReadConfig(t *testing.T) {
 	}
 	https, http, domain, forward := c.Ports()
 	if c.User != "agent" || c.LogPath() != "" || c.AllowHosts == nil || c.Nameservers != nil || c.Sites[0].UpstreamHeaders["X-Key"] != "1" ||
-		https != 443 || http != 80 || domain != 53 || forward != 0 || c.Address() != "127.0.0.1" || c.Life() != DefaultValidFor {
+		https != 443 || http != 80 || domain != 53 || forward != 0 || c.Address() != "127.0.0.1" || c.Life() != defaultValidFor {
 		t.Errorf("%+v", c)
 	}
 	c, err = ReadConfig(strings.NewReader(`{}`))

@@ -12,7 +12,7 @@
 //
 // A site's requests go up under its route's path, with the gateway's Host and
 // fields that say what the browser asked for; Location and Set-Cookie come back
-// under the site's own name. Names that are wildcards are found by the Resolver,
+// under the site's own name. Names that are wildcards are found by its resolver,
 // which passes every other question on. All that passes is recorded by package
 // proxy: what the browser sent, and what it got.
 //

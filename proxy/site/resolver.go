@@ -16,18 +16,18 @@ import (
 
 const (
 	answerTTL  = 60              // seconds
-	passWait   = 4 * time.Second // unless Resolver.Wait says otherwise
+	passWait   = 4 * time.Second // unless resolver.wait says otherwise
 	maxMessage = 65535
 )
 
-// A Resolver answers questions for the sites' names with their address, and passes
+// A resolver answers questions for the sites' names with their address, and passes
 // every other question on.
-type Resolver struct {
-	Answers     func(name string) bool // tells the sites' names, in lower case and without a final dot
-	Address     netip.Addr             // where they are
-	Nameservers []netip.AddrPort       // who is asked about other names, in this order; none: nobody is
-	Wait        time.Duration          // for each of them; 0: 4 s
-	Logger      *slog.Logger           // hears of those that don't answer, of each once a minute
+type resolver struct {
+	answers     func(name string) bool // tells the sites' names, in lower case and without a final dot
+	address     netip.Addr             // where they are
+	nameservers []netip.AddrPort       // who is asked about other names, in this order; none: nobody is
+	wait        time.Duration          // for each of them; 0: 4 s
+	logger      *slog.Logger           // hears of those that don't answer, of each once a minute
 
 	mu       sync.Mutex
 	silences map[netip.AddrPort]silence
@@ -44,7 +44,7 @@ type silence struct {
 const tellEvery = time.Minute
 
 // ServeDNS answers a question over the transport that it came on.
-func (r *Resolver) ServeDNS(w dns.ResponseWriter, question *dns.Msg) {
+func (r *resolver) ServeDNS(w dns.ResponseWriter, question *dns.Msg) {
 	if q := question.Question; question.Opcode == dns.OpcodeQuery && len(q) == 1 && q[0].Qclass == dns.ClassINET &&
 		r.owns(q[0].Name) {
 		w.WriteMsg(r.own(question))
@@ -62,19 +62,19 @@ func (r *Resolver) ServeDNS(w dns.ResponseWriter, question *dns.Msg) {
 
 // owns tells a site's name in a question, as the library writes it: a backslash
 // is part of none, and stands before a dot within a label.
-func (r *Resolver) owns(name string) bool {
-	return !strings.Contains(name, `\`) && r.Answers(strings.ToLower(strings.TrimSuffix(name, ".")))
+func (r *resolver) owns(name string) bool {
+	return !strings.Contains(name, `\`) && r.answers(strings.ToLower(strings.TrimSuffix(name, ".")))
 }
 
 // own answers for a site's name: it has an IPv4 address, and nothing of any other
 // type (an AAAA that did not exist would be a name that does not).
-func (r *Resolver) own(question *dns.Msg) *dns.Msg {
+func (r *resolver) own(question *dns.Msg) *dns.Msg {
 	answer := new(dns.Msg).SetReply(question)
 	answer.Authoritative, answer.RecursionAvailable = true, true
 	if q := question.Question[0]; q.Qtype == dns.TypeA {
 		answer.Answer = []dns.RR{&dns.A{
 			Hdr: dns.RR_Header{Name: q.Name, Rrtype: dns.TypeA, Class: dns.ClassINET, Ttl: answerTTL},
-			A:   r.Address.AsSlice(),
+			A:   r.address.AsSlice(),
 		}}
 	}
 	if opt := question.IsEdns0(); opt != nil { // RFC 6891 §6.1.1
@@ -85,9 +85,9 @@ func (r *Resolver) own(question *dns.Msg) *dns.Msg {
 
 // pass asks the nameservers, one after the other, and gives the first answer as it
 // came.
-func (r *Resolver) pass(question *dns.Msg, network string) ([]byte, error) {
+func (r *resolver) pass(question *dns.Msg, network string) ([]byte, error) {
 	err := errors.New("there is no nameserver")
-	for _, server := range r.Nameservers {
+	for _, server := range r.nameservers {
 		var answer []byte
 		if answer, err = r.ask(question, network, server); err == nil {
 			return answer, nil
@@ -98,7 +98,7 @@ func (r *Resolver) pass(question *dns.Msg, network string) ([]byte, error) {
 }
 
 // tell says that a nameserver does not answer.
-func (r *Resolver) tell(server netip.AddrPort, err error) {
+func (r *resolver) tell(server netip.AddrPort, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s, known := r.silences[server]
@@ -111,13 +111,13 @@ func (r *Resolver) tell(server netip.AddrPort, err error) {
 		r.silences = map[netip.AddrPort]silence{}
 	}
 	r.silences[server] = silence{told: time.Now()}
-	r.Logger.Warn("a nameserver does not answer", "nameserver", server, "error", err, "unsaid", s.more)
+	r.logger.Warn("a nameserver does not answer", "nameserver", server, "error", err, "unsaid", s.more)
 }
 
 // ask puts the question to one nameserver from a port of its own and under an
 // identifier of its own (RFC 5452 §9.2), so that nobody else can answer it.
-func (r *Resolver) ask(question *dns.Msg, network string, server netip.AddrPort) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), cmp.Or(r.Wait, passWait))
+func (r *resolver) ask(question *dns.Msg, network string, server netip.AddrPort) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), cmp.Or(r.wait, passWait))
 	defer cancel()
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, network, server.String())

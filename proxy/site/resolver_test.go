@@ -86,9 +86,9 @@ func resolving(t *testing.T, nameservers ...netip.AddrPort) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &Resolver{Answers: made.Answers, Address: netip.MustParseAddr("127.0.0.1"), Nameservers: nameservers, Logger: slog.New(slog.DiscardHandler)}
+	r := &resolver{answers: made.Answers, address: netip.MustParseAddr("127.0.0.1"), nameservers: nameservers, logger: slog.New(slog.DiscardHandler)}
 	if len(nameservers) > 1 { // the last is to be reached soon
-		r.Wait = 2 * time.Second
+		r.wait = 2 * time.Second
 	}
 	var running sync.WaitGroup
 	for _, s := range []*dns.Server{{PacketConn: udp, Handler: r, UDPSize: maxMessage}, {Listener: l, Handler: r, MaxTCPQueries: -1}} {
@@ -242,7 +242,7 @@ func TestResolverFailsOver(t *testing.T) {
 func TestASilentNameserverIsSaidNowAndThen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var said bytes.Buffer
-		r := &Resolver{Logger: slog.New(slog.NewTextHandler(&said, nil))}
+		r := &resolver{logger: slog.New(slog.NewTextHandler(&said, nil))}
 		one, two := netip.MustParseAddrPort("192.0.2.1:53"), netip.MustParseAddrPort("192.0.2.2:53")
 		for range 3 {
 			for range 100 {

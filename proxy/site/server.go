@@ -27,7 +27,7 @@ type Listeners struct {
 
 // Listen takes the ports. Its error names every one that can't be had.
 func Listen(c Config, t *Table) (*Listeners, error) {
-	var problems Problems
+	var problems problemList
 	l := &Listeners{}
 	https, http, domain, forward := c.Ports()
 	tcp := func(key string, port int) net.Listener {
@@ -160,11 +160,11 @@ func NewServer(c ServerConfig, on *Listeners) (*Server, error) {
 	}
 	s := &Server{Proxy: served, on: on}
 	if on.DNS != nil {
-		resolver := &Resolver{Answers: c.Table.Answers, Address: c.Address, Nameservers: c.Nameservers, Logger: c.Logger}
+		names := &resolver{answers: c.Table.Answers, address: c.Address, nameservers: c.Nameservers, logger: c.Logger}
 		const wait = 10 * time.Second
 		s.names = []*dns.Server{
-			{PacketConn: on.DNS, Handler: resolver, UDPSize: maxMessage},
-			{Listener: on.DNSTCP, Handler: resolver, ReadTimeout: wait, WriteTimeout: wait, MaxTCPQueries: -1},
+			{PacketConn: on.DNS, Handler: names, UDPSize: maxMessage},
+			{Listener: on.DNSTCP, Handler: names, ReadTimeout: wait, WriteTimeout: wait, MaxTCPQueries: -1},
 		}
 	}
 	return s, nil

@@ -11,19 +11,19 @@ import (
 	"strings"
 )
 
-// Problems gathers all that is wrong, so that whoever mends it is told once.
-type Problems []error
+// A problemList gathers all that is wrong, so that whoever mends it is told once.
+type problemList []error
 
-func (p *Problems) addf(format string, args ...any) { *p = append(*p, fmt.Errorf(format, args...)) }
+func (p *problemList) addf(format string, args ...any) { *p = append(*p, fmt.Errorf(format, args...)) }
 
 // err is all of them, a line each; nil when there are none.
-func (p Problems) err() error { return errors.Join(p...) }
+func (p problemList) err() error { return errors.Join(p...) }
 
 // decodeStrict reads a JSON object into the struct that into points to: a key
 // that has no field, in its exact spelling, or comes twice is a problem, and so is
 // each value of the wrong type. A null is as an absent key. at says where the
 // object is.
-func decodeStrict(raw []byte, into any, at string, problems *Problems) {
+func decodeStrict(raw []byte, into any, at string, problems *problemList) {
 	keys, values, err := members(raw)
 	if err != nil {
 		problems.addf("%s%w", at, err)
@@ -50,7 +50,7 @@ func decodeStrict(raw []byte, into any, at string, problems *Problems) {
 
 // decodeValue reads one value, going into lists of objects so that what is wrong
 // in each is told.
-func decodeValue(raw json.RawMessage, into reflect.Value, at string, problems *Problems) {
+func decodeValue(raw json.RawMessage, into reflect.Value, at string, problems *problemList) {
 	if into.Kind() == reflect.Slice && into.Type().Elem().Kind() == reflect.Struct && !bytes.Equal(raw, []byte("null")) {
 		var items []json.RawMessage
 		if err := json.Unmarshal(raw, &items); err != nil {

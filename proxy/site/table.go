@@ -47,7 +47,7 @@ type rule struct {
 // NewTable makes the table of a configuration. Its error names everything that
 // keeps it from being one; the table is then good for its Report alone.
 func NewTable(c Config) (*Table, error) {
-	var problems Problems
+	var problems problemList
 	c.check(&problems)
 	t := &Table{open: c.AllowHosts == nil}
 	seen := map[string]bool{}
@@ -108,7 +108,7 @@ func (r *routed) shownUpstream() string {
 	return r.Upstream
 }
 
-func (t *Table) allow(hosts []string, site string, problems *Problems) {
+func (t *Table) allow(hosts []string, site string, problems *problemList) {
 	for _, host := range hosts {
 		r, err := proxy.ParseHostRule(host)
 		if err != nil {
@@ -124,7 +124,7 @@ func (t *Table) allow(hosts []string, site string, problems *Problems) {
 }
 
 // checkConflicts names every pair of sites of one rank with a common name.
-func (t *Table) checkConflicts(problems *Problems) {
+func (t *Table) checkConflicts(problems *problemList) {
 	var served []Site
 	for _, s := range t.sites {
 		served = append(served, s.Site)
@@ -150,7 +150,7 @@ func (t *Table) checkConflicts(problems *Problems) {
 // checkGateways names the routes whose gateway could not be reached: called as a
 // site is, or listening where we do, it would lead back to us, and what the
 // network does not allow leads nowhere.
-func (t *Table) checkGateways(c Config, problems *Problems) {
+func (t *Table) checkGateways(c Config, problems *problemList) {
 	https, plain, _, forward := c.Ports()
 	for _, s := range t.sites {
 		if s.up == nil {

@@ -27,7 +27,7 @@ import (
 
 // What a demo leaves in the current folder.
 const (
-	demoLog = "network.jsonl"
+	demoLog = netlog.LiveName
 	demoHAR = "network.har"
 )
 

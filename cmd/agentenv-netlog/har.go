@@ -204,7 +204,7 @@ func formatOf(path string) har.Format {
 // liveFile is the log's own file, when path is the folder of it.
 func liveFile(path string) string {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		return filepath.Join(path, "network.jsonl")
+		return filepath.Join(path, netlog.LiveName)
 	}
 	return path
 }

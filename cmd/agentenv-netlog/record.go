@@ -91,7 +91,7 @@ func runRecord(f recordFlags, argv []string, stdin io.Reader, stdout, stderr io.
 	defer func() { clean(folder, keep) }()
 	logPath := f.log
 	if logPath == "" {
-		logPath = filepath.Join(folder, "network.jsonl")
+		logPath = filepath.Join(folder, netlog.LiveName)
 	}
 
 	// From here to the end of the HAR no signal ends us. Caught, not ignored: the

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"net/http"
 	"slices"
@@ -38,12 +39,7 @@ func readParams(w http.ResponseWriter, r *http.Request, fields map[string]field)
 	if b[0] != '{' || json.Unmarshal(b, &params) != nil {
 		return errors.New("the body is not a JSON object")
 	}
-	names := make([]string, 0, len(params))
-	for name := range params {
-		names = append(names, name)
-	}
-	slices.Sort(names) // so that the same body gives the same error
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(params)) { // so that the same body gives the same error
 		read, ok := fields[name]
 		if !ok {
 			return fmt.Errorf("%q is no param of this call", name)
@@ -58,12 +54,7 @@ func readParams(w http.ResponseWriter, r *http.Request, fields map[string]field)
 // readQuery is readParams of a call that has them in its URL.
 func readQuery(r *http.Request, fields map[string]field) error {
 	query := r.URL.Query()
-	names := make([]string, 0, len(query))
-	for name := range query {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(query)) {
 		read, ok := fields[name]
 		if !ok {
 			return fmt.Errorf("%q is no param of this call", name)

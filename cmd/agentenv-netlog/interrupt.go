@@ -58,6 +58,26 @@ func stops(signals <-chan os.Signal) <-chan os.Signal {
 	return out
 }
 
+// awaitStop waits for a signal, and says so, or for what is served to end: broken is
+// why. Then left is the time of what is still open, what: it ends after drain, or at
+// the next signal.
+func awaitStop(signals <-chan os.Signal, served <-chan error, drain time.Duration, what string, stderr io.Writer) (left context.Context, cancel context.CancelFunc, broken error) {
+	select {
+	case <-signals:
+		fmt.Fprintf(stderr, "stopping: %s have %v; a second signal ends the wait\n", what, drain)
+	case broken = <-served:
+	}
+	left, cancel = context.WithTimeout(context.Background(), drain)
+	go func() {
+		select {
+		case <-signals:
+			cancel()
+		case <-left.Done():
+		}
+	}()
+	return left, cancel, broken
+}
+
 // outliveReaders has what is said to nobody any more (a closed pipe) end nothing:
 // else the first warning would. Caught, not ignored: a command that we start would
 // inherit that.
@@ -66,59 +86,4 @@ func outliveReaders() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) 
 // interrupted is the failure of work that a signal ended.
 func interrupted(hint string) error {
 	return &failure{errors.New("interrupted"), hint, exitInterrupted}
-}
-
-const (
-	progressAfter = time.Second            // what is done sooner needs no line
-	progressEvery = 200 * time.Millisecond // between two states of it
-)
-
-// A progress is a line on a terminal that says how far a long conversion is, and
-// what ends the conversion when its context does.
-type progress struct {
-	ctx   context.Context
-	out   io.Writer
-	shows bool // out is a terminal
-	next  time.Time
-	shown bool
-}
-
-func newProgress(ctx context.Context, out io.Writer) *progress {
-	return &progress{
-		ctx: ctx, out: out, next: time.Now().Add(progressAfter),
-		shows: columns(out) > 0 && os.Getenv("TERM") != "dumb",
-	}
-}
-
-// tell is a har.Options.Progress.
-func (p *progress) tell(done, total int64) error {
-	if total == 0 {
-		return p.say("%d lines read", done)
-	}
-	return p.say("%d of %d entries", done, total)
-}
-
-// tellBytes is the Progress of a check.
-func (p *progress) tellBytes(done, total int64) error {
-	return p.say("%d %% read", done*100/max(total, 1))
-}
-
-func (p *progress) say(format string, args ...any) error {
-	if err := p.ctx.Err(); err != nil {
-		return err
-	}
-	now := time.Now()
-	if !p.shows || now.Before(p.next) {
-		return nil
-	}
-	p.next, p.shown = now.Add(progressEvery), true
-	fmt.Fprintf(p.out, "\r\x1b[K%s: %s", program, fmt.Sprintf(format, args...))
-	return nil
-}
-
-// clear takes the line away again.
-func (p *progress) clear() {
-	if p.shown {
-		fmt.Fprint(p.out, "\r\x1b[K")
-	}
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -104,21 +103,8 @@ func runProxy(f proxyFlags, signals <-chan os.Signal, stderr io.Writer) error {
 	if err := positive(f); err != nil {
 		return err
 	}
-	p := proxy.Config{StandIn: f.standIn, Timeouts: f.timeouts, Logger: newLogger(stderr)}
-	if err := f.rules.configure(&p); err != nil {
-		return err
-	}
-	through, _, err := f.upstream.configure(&p)
+	p, through, err := f.config(stderr)
 	if err != nil {
-		return err
-	}
-	if err := f.keep.configure(&p); err != nil {
-		return err
-	}
-	if p.Names, err = ownNames(f.names); err != nil {
-		return err
-	}
-	if p.Credentials, err = f.users.credentials(); err != nil {
 		return err
 	}
 	l, err := listen(f.listen, f.open || p.Credentials != nil)
@@ -132,21 +118,8 @@ func runProxy(f proxyFlags, signals <-chan os.Signal, stderr io.Writer) error {
 	greet := greetStandIn
 	var authority *ca.Authority // none to stand in
 	if !f.standIn {
-		var created bool
-		if authority, created, err = needAuthority(f.caDir, stderr); err != nil {
+		if authority, greet, err = f.intercept(&p, stderr); err != nil {
 			return err
-		}
-		leaves, err := ca.NewLeaves(authority)
-		if err != nil {
-			return err
-		}
-		p.Leaf = leaves.Leaf
-		bundle, err := keepBundle(authority)
-		if err != nil {
-			warn(stderr, "the bundle of the system's certificates and ours can't be kept: %v", err)
-		}
-		greet = func(stderr io.Writer, url string) {
-			greetIntercepting(stderr, url, authority.CertificatePath(), bundle, leaves.SPKI(), created)
 		}
 	}
 	if err := f.keep.openKeyLog(&p, f.log.path, authorityFiles(authority)...); err != nil {
@@ -164,25 +137,51 @@ func runProxy(f proxyFlags, signals <-chan os.Signal, stderr io.Writer) error {
 		fmt.Fprintf(stderr, "  a user name and a password are asked for: curl --proxy-user USER:PASSWORD; others http://USER:PASSWORD@%s\n", reachable(s.address))
 	}
 
-	var broken error
-	select {
-	case <-signals:
-		fmt.Fprintf(stderr, "stopping: open connections have %v; a second signal ends the wait\n", f.drain)
-	case broken = <-s.served:
-	}
-	drain, cancel := context.WithTimeout(context.Background(), f.drain)
+	left, cancel, broken := awaitStop(signals, s.served, f.drain, "open connections", stderr)
 	defer cancel()
-	go func() {
-		select {
-		case <-signals:
-			cancel()
-		case <-drain.Done():
-		}
-	}()
-	if err := errors.Join(broken, s.close(drain)); err != nil {
+	if err := errors.Join(broken, s.close(left)); err != nil {
 		return failed(err, "the log holds what was written until then")
 	}
 	return nil
+}
+
+// config is what the command line alone says of the proxy, and of the one behind it.
+func (f proxyFlags) config(stderr io.Writer) (p proxy.Config, through *parents, err error) {
+	p = proxy.Config{StandIn: f.standIn, Timeouts: f.timeouts, Logger: newLogger(stderr)}
+	if err := f.rules.configure(&p); err != nil {
+		return p, through, err
+	}
+	if through, _, err = f.upstream.configure(&p); err != nil {
+		return p, through, err
+	}
+	if err := f.keep.configure(&p); err != nil {
+		return p, through, err
+	}
+	if p.Names, err = ownNames(f.names); err != nil {
+		return p, through, err
+	}
+	p.Credentials, err = f.users.credentials()
+	return p, through, err
+}
+
+// intercept has the proxy decrypt with the authority, which it makes if there is none.
+func (f proxyFlags) intercept(p *proxy.Config, stderr io.Writer) (authority *ca.Authority, greet func(stderr io.Writer, url string), err error) {
+	authority, created, err := needAuthority(f.caDir, stderr)
+	if err != nil {
+		return nil, nil, err
+	}
+	leaves, err := ca.NewLeaves(authority)
+	if err != nil {
+		return nil, nil, err
+	}
+	p.Leaf = leaves.Leaf
+	bundle, err := keepBundle(authority)
+	if err != nil {
+		warn(stderr, "the bundle of the system's certificates and ours can't be kept: %v", err)
+	}
+	return authority, func(stderr io.Writer, url string) {
+		greetIntercepting(stderr, url, authority.CertificatePath(), bundle, leaves.SPKI(), created)
+	}, nil
 }
 
 // positive refuses time limits of nothing, which would not be what the words of

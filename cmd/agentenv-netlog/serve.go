@@ -68,8 +68,8 @@ is set, only beside that AgentEnv-Role-Key. Header fields that
 ` + providerVariable + ` names (NAME,NAME…) reach no website.
 
 When it is ready it writes the line "listening on ADDRESS:PORT" to standard
-error. SIGINT (Ctrl-C) and SIGTERM stop it: downloads have --drain to end, and a
-second signal ends the wait.`,
+error. SIGINT (Ctrl-C), SIGTERM and SIGHUP stop it: downloads have --drain to end,
+and a second signal ends the wait.`,
 		Example: `  agentenv-netlog serve --log network.jsonl
   agentenv-netlog serve --captures /captures --listen 0.0.0.0:8080
   agentenv-netlog serve --website notes=http://notes:8000 --captures /captures --require-capture notes`,
@@ -146,22 +146,9 @@ func runServe(f serveFlags, token string, signals <-chan os.Signal, stderr io.Wr
 	}), logger)
 	f.greet(stderr, l.Addr(), sites.Sites, token)
 
-	var broken error
-	select {
-	case <-signals:
-		fmt.Fprintf(stderr, "stopping: answers have %v; a second signal ends the wait\n", f.drain)
-	case broken = <-s.served:
-	}
-	drain, cancel := context.WithTimeout(context.Background(), f.drain)
+	left, cancel, broken := awaitStop(signals, s.served, f.drain, "answers", stderr)
 	defer cancel()
-	go func() {
-		select {
-		case <-signals:
-			cancel()
-		case <-drain.Done():
-		}
-	}()
-	s.close(drain)
+	s.close(left)
 	if broken != nil {
 		return failed(broken, "")
 	}

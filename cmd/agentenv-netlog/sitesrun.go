@@ -2,11 +2,11 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"syscall"
 	"time"
@@ -120,22 +120,9 @@ func runSites(f sitesRunFlags, c site.Config, signals <-chan os.Signal, stderr i
 	}
 	f.tellReady()
 
-	var broken error
-	select {
-	case <-signals:
-		fmt.Fprintf(stderr, "stopping: open connections have %v; a second signal ends the wait\n", sitesDrain)
-	case broken = <-served:
-	}
-	drain, cancel := context.WithTimeout(context.Background(), sitesDrain)
+	left, cancel, broken := awaitStop(signals, served, sitesDrain, "open connections", stderr)
 	defer cancel()
-	go func() {
-		select {
-		case <-signals:
-			cancel()
-		case <-drain.Done():
-		}
-	}()
-	server.Shutdown(drain) // what it had to stop stands in the log
+	server.Shutdown(left) // what it had to stop stands in the log
 	if broken == nil {
 		broken = <-served
 	}
@@ -197,36 +184,14 @@ func superviseSites(f sitesRunFlags, path string, signals <-chan os.Signal, stde
 		if err != nil {
 			return err
 		}
-		ended := make(chan error, 1)
-		go func() { ended <- child.Wait() }()
-		said := make(chan bool, 1)
-		go func() {
-			n, _ := ready.Read(make([]byte, 1))
-			ready.Close()
-			said <- n > 0
-		}()
-		running := true
-		for running {
-			select {
-			case <-signals:
-				child.Process.Signal(syscall.SIGTERM)
-				for {
-					select {
-					case <-signals: // a second one is for it too
-						child.Process.Signal(syscall.SIGTERM)
-					case <-ended:
-						return nil
-					}
-				}
-			case ok := <-said:
-				if ok && !everReady {
-					everReady = true
-					f.tellReady()
-				}
-				said = nil
-			case <-ended:
-				running = false
+		stopped := attend(child, ready, signals, func() {
+			if !everReady {
+				everReady = true
+				f.tellReady()
 			}
+		})
+		if stopped {
+			return nil
 		}
 		if !everReady {
 			return exitCode(cmp.Or(child.ProcessState.ExitCode(), exitFailed))
@@ -236,6 +201,33 @@ func superviseSites(f sitesRunFlags, path string, signals <-chan os.Signal, stde
 		case <-time.After(sitesRestart):
 		case <-signals:
 			return nil
+		}
+	}
+}
+
+// attend waits for the child's end, and calls begun when it says that it is ready.
+// Signals are passed on to it: with the first, stopped is true.
+func attend(child *exec.Cmd, ready *os.File, signals <-chan os.Signal, begun func()) (stopped bool) {
+	ended := make(chan error, 1)
+	go func() { ended <- child.Wait() }()
+	said := make(chan bool, 1)
+	go func() {
+		n, _ := ready.Read(make([]byte, 1))
+		ready.Close()
+		said <- n > 0
+	}()
+	for {
+		select {
+		case <-signals:
+			stopped = true
+			child.Process.Signal(syscall.SIGTERM)
+		case ok := <-said:
+			if ok && !stopped {
+				begun()
+			}
+			said = nil
+		case <-ended:
+			return stopped
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strconv"
@@ -70,7 +71,7 @@ func (t *showTable) measure(e *har.Entry) {
 // texts are the columns' before they are painted.
 func (t *showTable) texts(e *har.Entry) [showColumns]string {
 	return [showColumns]string{
-		strconv.FormatInt(e.ID, 10), or(printable(e.Request.Method), "-"), statusText(e), typeText(e), sizeText(receivedSize(e)), timeText(e),
+		strconv.FormatInt(e.ID, 10), cmp.Or(printable(e.Request.Method), "-"), statusText(e), typeText(e), sizeText(receivedSize(e)), timeText(e),
 	}
 }
 
@@ -190,7 +191,7 @@ func statusText(e *har.Entry) string {
 	case e.Response.Error != "":
 		words = append(words, "failed")
 	}
-	return or(strings.Join(words, " "), "-")
+	return cmp.Or(strings.Join(words, " "), "-")
 }
 
 func statusColor(e *har.Entry) sgr {
@@ -217,7 +218,7 @@ func typeText(e *har.Entry) string {
 	case e.ResourceType != "" && e.ResourceType != "other":
 		return printable(e.ResourceType)
 	}
-	return or(printable(mediaTypeOf(e)), "-")
+	return cmp.Or(printable(mediaTypeOf(e)), "-")
 }
 
 // mediaTypeOf is the answer's media type without parameters; "" for none.
@@ -288,11 +289,4 @@ func millisText(m har.Millis) string {
 		return fmt.Sprintf("%.2f s", ms/1000)
 	}
 	return fmt.Sprintf("%.0f s", ms/1000)
-}
-
-func or(text, other string) string {
-	if text == "" {
-		return other
-	}
-	return text
 }

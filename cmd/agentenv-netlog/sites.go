@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -176,27 +177,22 @@ func each(err error) (all []error) {
 func printCheck(stdout io.Writer, r site.Report, problems error) error {
 	w := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "name\tsite\trank\tgoes to")
-	or := func(s string) string {
-		if s == "" {
-			return "-"
-		}
-		return printable(s) // a card's, perhaps
-	}
+	cell := func(s string) string { return cmp.Or(printable(s), "-") } // a card's, perhaps
 	for _, n := range r.Routes {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", or(n.Name), or(n.Site), site.Synthetic, or(n.Upstream))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", cell(n.Name), cell(n.Site), site.Synthetic, cell(n.Upstream))
 	}
 	for _, n := range r.Unrouted {
 		to := "where the network has it"
 		for _, s := range r.Shadowed {
 			if s.Name == n.Name && s.Site == n.Site && s.Rank == n.Rank {
-				to += fmt.Sprintf(", but for %s of %s", or(s.By), or(s.BySite))
+				to += fmt.Sprintf(", but for %s of %s", cell(s.By), cell(s.BySite))
 			}
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", or(n.Name), or(n.Site), n.Rank, to)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", cell(n.Name), cell(n.Site), n.Rank, to)
 	}
 	for _, s := range r.Shadowed {
 		if s.Whole {
-			fmt.Fprintf(w, "%s\t%s\t%s\tnowhere: %s of %s goes before it\n", or(s.Name), or(s.Site), s.Rank, or(s.By), or(s.BySite))
+			fmt.Fprintf(w, "%s\t%s\t%s\tnowhere: %s of %s goes before it\n", cell(s.Name), cell(s.Site), s.Rank, cell(s.By), cell(s.BySite))
 		}
 	}
 	if err := w.Flush(); err != nil {

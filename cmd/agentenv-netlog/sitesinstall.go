@@ -4,11 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -85,7 +85,7 @@ func installSites(root string, c site.Config, token string, stdout io.Writer) er
 		return err
 	}
 	var lost []error
-	for _, name := range sortedNames(report.Checks) {
+	for _, name := range slices.Sorted(maps.Keys(report.Checks)) {
 		if check := report.Checks[name]; check.Error != "" {
 			lost = append(lost, fmt.Errorf("%q did not load: %s", name, check.Error))
 		}
@@ -196,13 +196,4 @@ func deleteSitesLog(root, path string) error {
 		}
 	}
 	return nil
-}
-
-func sortedNames(checks map[string]siteChecked) []string {
-	var names []string
-	for name := range checks {
-		names = append(names, name)
-	}
-	slices.SortFunc(names, strings.Compare)
-	return names
 }

@@ -106,7 +106,7 @@ func specimens() []specimen {
 		{path: "/options", method: "OPTIONS", fields: "Origin: http://elsewhere.test\nAccess-Control-Request-Method: PUT\n", head: "HTTP/1.1 204 No Content\nAccess-Control-Allow-Methods: PUT\n", bare: true, status: 204},
 		// Failures.
 		{path: "/broken-off", head: kept + "Content-Length: 99\n", body: "half", shown: "half", status: 200},
-		{path: "/cut-gzip", head: document("Content-Encoding: gzip\nContent-Length: 99999\n"), body: inCodings(page, "gzip")[:20], shown: inCodings(page, "gzip")[:20], status: 200},
+		{path: "/cut-gzip", head: document("Content-Encoding: gzip\nContent-Length: 99999\n"), body: inCodings(page, "gzip")[:len(inCodings(page, "gzip"))-9], shown: page, status: 200},
 		{path: "/no-http", head: "220 mail.test ESMTP\n", shown: "220 mail.test ESMTP\r\n\r\n", status: -1},
 		{path: "/silent", bare: true, status: -1},
 		{path: "/error", head: "HTTP/1.1 500 Internal Server Error\nContent-Type: application/problem+json\n", body: `{"title":"it broke"}`, shown: `{"title":"it broke"}`, status: 500},

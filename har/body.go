@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/agentenv/netlog/netlog"
 )
@@ -44,8 +45,17 @@ func (d *decoder) payload(b *netlog.Body, codings []string, limit int64) payload
 	if !identity {
 		in := &source{data: kept, chunks: b.Chunks}
 		out, more, err := d.decode(codings, in, limit, cut)
+		if err != nil && isForgiven(err) && !(utf8.Valid(kept) && printable(kept)) { // else it is text, and its coding a lie
+			strict := err
+			if out, more, err = d.decode(codings, in, limit, true); err == nil && len(out) > 0 {
+				p.note.Misencoded = reason(codings, strict)
+			} else if err == nil {
+				err = strict
+			}
+		}
 		if err == nil {
-			p.bytes, p.size, p.true, p.over = out, int64(len(out)), !cut && !more, more
+			p.bytes, p.size, p.over = out, int64(len(out)), more
+			p.true = !cut && !more && p.note.Misencoded == ""
 			if len(codings) == 1 {
 				p.marks = in.marks
 			}
@@ -54,13 +64,7 @@ func (d *decoder) payload(b *netlog.Body, codings []string, limit int64) payload
 			}
 			return p
 		}
-		p.note.Undecoded = err.Error()
-		if len(codings) > 1 && len(codings) <= maxCodings {
-			p.note.Undecoded = fmt.Sprintf("%s: %s", strings.Join(codings, ", "), err)
-		}
-		if len(p.note.Undecoded) > longestReason { // the names are the server's
-			p.note.Undecoded = p.note.Undecoded[:longestReason] + "…"
-		}
+		p.note.Undecoded = reason(codings, err)
 	}
 	if int64(len(kept)) > limit {
 		kept, p.over = kept[:limit], true
@@ -73,6 +77,18 @@ func (d *decoder) payload(b *netlog.Body, codings []string, limit int64) payload
 }
 
 const longestReason = 200
+
+// reason says what is wrong with a body's codings.
+func reason(codings []string, err error) string {
+	text := err.Error()
+	if len(codings) > 1 && len(codings) <= maxCodings {
+		text = fmt.Sprintf("%s: %s", strings.Join(codings, ", "), err)
+	}
+	if len(text) > longestReason { // the names are the server's
+		text = text[:longestReason] + "…"
+	}
+	return text
+}
 
 func (p *payload) truncate(kept int) {
 	n := int64(kept)

@@ -342,7 +342,8 @@ func TestEntries(t *testing.T) {
 	}
 }
 
-// Events of a coded stream have the times at which they could be read.
+// Events of a coded stream have the times at which they could be read, also of
+// one whose coding has no end: pages close streams before it.
 func TestCodedEventTimes(t *testing.T) {
 	for _, c := range coders {
 		events := [][]byte{[]byte("data: one\n\n"), []byte("data: two\n\ndata: three\n\n"), []byte("data: four\n\n")}
@@ -350,16 +351,18 @@ func TestCodedEventTimes(t *testing.T) {
 		coded := c.encodeParts(func(offset int) {
 			chunks = append(chunks, netlog.Chunk{Offset: int64(offset), Micros: int64(1000 * (len(chunks) + 1))})
 		}, events...)
-		stream := ok("text/event-stream", nil, netlog.Header{Name: "Content-Encoding", Value: c.coding})
-		stream.Body = kept(coded)
-		stream.Body.Chunks = chunks
-		e := one(t, get("https://a.example/events"), stream)
-		var got []int64
-		for _, m := range e.EventSourceMessages {
-			got = append(got, int64(m.Time-e.EventSourceMessages[0].Time))
-		}
-		if !slices.Equal(got, []int64{0, 1000, 1000, 2000}) {
-			t.Errorf("%s: events came at %v µs", c.name, got)
+		for _, came := range [][]byte{coded, coded[:len(coded)-1]} {
+			stream := ok("text/event-stream", nil, netlog.Header{Name: "Content-Encoding", Value: c.coding})
+			stream.Body = kept(came)
+			stream.Body.Chunks = chunks
+			e := one(t, get("https://a.example/events"), stream)
+			var got []int64
+			for _, m := range e.EventSourceMessages {
+				got = append(got, int64(m.Time-e.EventSourceMessages[0].Time))
+			}
+			if !slices.Equal(got, []int64{0, 1000, 1000, 2000}) {
+				t.Errorf("%s, %d bytes of %d: events came at %v µs", c.name, len(came), len(coded), got)
+			}
 		}
 	}
 }

@@ -41,10 +41,10 @@ func (d *decoder) close() {
 }
 
 // decode undoes codings, which stand in the order in which they were applied.
-// No more than limit bytes come out of each: more says that there was more. An
-// in that is cut is decoded as far as it goes. The result is valid until the
-// next call.
-func (d *decoder) decode(codings []string, in *source, limit int64, cut bool) (out []byte, more bool, err error) {
+// No more than limit bytes come out of each: more says that there was more. With
+// lenient, one that isForgiven is decoded as far as it goes. The result is valid
+// until the next call.
+func (d *decoder) decode(codings []string, in *source, limit int64, lenient bool) (out []byte, more bool, err error) {
 	if len(codings) > maxCodings {
 		return nil, false, fmt.Errorf("%d codings, more than %d", len(codings), maxCodings)
 	}
@@ -53,13 +53,20 @@ func (d *decoder) decode(codings []string, in *source, limit int64, cut bool) (o
 		in.to = to
 		err := d.undo(codings[i], in, to)
 		d.out[i%2] = to.buf
-		if err != nil && !(cut && errors.Is(err, io.ErrUnexpectedEOF)) {
+		if err != nil && !(lenient && isForgiven(err)) {
 			return nil, false, fmt.Errorf("%s: %w", codings[i], err)
 		}
-		out, more, cut = to.buf, more || to.more, cut || to.more
+		out, more, lenient = to.buf, more || to.more, lenient || to.more
 		in = &source{data: out}
 	}
 	return out, more, nil
+}
+
+// isForgiven says whether browsers show what came before err: the end is missing,
+// or all is there and what stands behind it is wrong.
+func isForgiven(err error) bool {
+	excess := strings.HasSuffix(err.Error(), "brotli: excessive input") // it has no name
+	return errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, gzip.ErrChecksum) || excess
 }
 
 // undo gives to what coding makes of in. At an error to has what came before it.
@@ -116,14 +123,16 @@ func (d *decoder) members(in *source, to *sink) error {
 		return gzip.ErrHeader
 	}
 	r := in.reader()
-	for beginsMember(in.rest()) {
+	for n := 0; beginsMember(in.rest()); n++ {
 		var err error
 		if d.gzip == nil {
 			d.gzip, err = gzip.NewReader(r)
 		} else {
 			err = d.gzip.Reset(r)
 		}
-		if err != nil {
+		if n > 0 && errors.Is(err, gzip.ErrHeader) {
+			return nil
+		} else if err != nil {
 			return err
 		}
 		d.gzip.Multistream(false)

@@ -26,7 +26,8 @@
 //   - time is the exact sum of the timings that are not -1, and ssl lies inside
 //     connect; content.size is bodySize + compression where compression is given.
 //   - Bodies are decoded (gzip, deflate, br, zstd, stacked). A body that can't be
-//     is there in base64 with `_undecoded`; one of which only a part is there
+//     is there in base64 with `_undecoded`; one whose coding lacks its end is decoded
+//     as far as it goes, with `_misencoded`; one of which only a part is there
 //     has `_truncated`. Decoding stops at a limit, so that a bomb costs no more,
 //     and what is split into parts (forms, events, messages) at 100,000 of them.
 //   - A line that can't be used is counted and never fails the export.

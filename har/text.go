@@ -60,14 +60,14 @@ func declaredCharset(b []byte, m media) string {
 	if !isText(m.typ) { // then the bytes count
 		return ""
 	}
-	label := strings.ToLower(m.param("charset"))
+	label := strings.ToLower(strings.Trim(m.param("charset"), "'")) // browsers take these quotes too
 	switch {
 	case bytes.HasPrefix(b, []byte("\xff\xfe")):
 		return "utf-16le"
 	case bytes.HasPrefix(b, []byte("\xfe\xff")):
 		return "utf-16be"
-	case label == "" && m.typ == "text/html":
-		label = metaCharset(b)
+	case label == "":
+		label = ownCharset(b, m.typ)
 	}
 	return charsetName(label)
 }
@@ -153,18 +153,32 @@ func transcode(b []byte, name string) (string, bool) {
 	return string(text), true
 }
 
-// metaCharset finds the charset that an HTML page declares in its first 1024
-// bytes (HTML §4.2.5.4).
-func metaCharset(b []byte) string {
-	m := metaPattern.FindSubmatch(b[:min(len(b), 1024)])
+// ownCharset finds the charset that a page, a style sheet or an XML document
+// declares in its first 1024 bytes (HTML §4.2.5.4, CSS Syntax §3.2, XML §4.3.3).
+func ownCharset(b []byte, typ string) string {
+	pattern := charsetPatterns[typ]
+	if strings.HasSuffix(typ, "+xml") {
+		pattern = charsetPatterns["application/xml"]
+	}
+	if pattern == nil {
+		return ""
+	}
+	m := pattern.FindSubmatch(b[:min(len(b), 1024)])
 	if m == nil {
 		return ""
 	}
 	label := strings.ToLower(string(m[1]))
 	if strings.HasPrefix(label, "utf-16") {
-		return "utf-8" // HTML §13.2.3.2: a page that can be read so far is not UTF-16
+		return "utf-8" // HTML §13.2.3.2: what can be read so far is not UTF-16
 	}
 	return label
 }
 
-var metaPattern = regexp.MustCompile(`(?i)<meta\s[^>]*?charset\s*=\s*["']?\s*([^\s"'/>;]+)`)
+var charsetPatterns = map[string]*regexp.Regexp{
+	"text/html":       regexp.MustCompile(`(?i)<meta\s[^>]*?charset\s*=\s*["']?\s*([^\s"'/>;]+)`),
+	"text/css":        regexp.MustCompile(`^@charset "([^"]*)";`),
+	"text/xml":        xmlPattern,
+	"application/xml": xmlPattern,
+}
+
+var xmlPattern = regexp.MustCompile(`^<\?xml\s[^>]*?\sencoding\s*=\s*["']([^"']*)["']`)

@@ -180,6 +180,10 @@ type BodyNote struct {
 	Truncated bool   `json:"_truncated,omitempty"` // the text holds only the body's first part
 	KeptSize  *int64 `json:"_keptSize,omitempty"`  // when Truncated: how many bytes of the wire's the log has
 	Undecoded string `json:"_undecoded,omitempty"` // the coding and why it could not be undone
+
+	// Misencoded says what is wrong with the coding of a body that is decoded as
+	// far as it goes, as browsers do: its end is missing, or a checksum is wrong.
+	Misencoded string `json:"_misencoded,omitempty"`
 }
 
 // Informational is a 1xx answer that came before the final one.

@@ -128,6 +128,7 @@ func (e *encoder) bodyNote(v *BodyNote) {
 	e.boolIf("_truncated", v.Truncated)
 	e.intPtr("_keptSize", v.KeptSize)
 	e.stringIf("_undecoded", v.Undecoded)
+	e.stringIf("_misencoded", v.Misencoded)
 }
 
 func (e *encoder) headers(name string, list []Header) {

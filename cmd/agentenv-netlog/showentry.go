@@ -293,6 +293,9 @@ func (p *entryPrinter) note(n *har.BodyNote) {
 	if n.Undecoded != "" {
 		p.remark("as it came, since it could not be decoded: " + n.Undecoded)
 	}
+	if n.Misencoded != "" {
+		p.remark("decoded as far as it goes: " + n.Misencoded)
+	}
 	if n.Truncated {
 		kept := ""
 		if n.KeptSize != nil {

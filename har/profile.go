@@ -25,7 +25,7 @@ func Profiles() []Profile {
 		{"devtools", "HTTP versions as Chrome spells them (http/2.0, h3)", true, forDevTools},
 		{"playwright", "what routeFromHAR can serve again: whole answers, no failed tries, no 304;\ntext in old charsets and binary uploads in base64", false, forPlaywright},
 		{"k6", "what har-to-k6 takes: requests for http:// and https:// that were let through,\nno CONNECT; forms and queries as they were sent, not taken apart", false, forK6},
-		{"webarena", "for WebArena-Verified: no tunnels, and not what browsers ask on their own\nbehalf (updates, accounts, suggestions)", false, forWebArena},
+		{"webarena", "for WebArena-Verified: no tunnels, and not what browsers ask on their own\nbehalf (updates, accounts, suggestions); JSON always as text, without a mark", false, forWebArena},
 		{"mitmproxy", "no Content-Encoding that mitmproxy can't make anew (a list, one that it does\nnot know): the contents are decoded already; no host that it takes for none", false, forMitmproxy},
 	}
 }
@@ -129,7 +129,30 @@ func hasK6Variable(r *Request) bool {
 // site a task is about, and whatever a browser navigates to last is the answer.
 func forWebArena(e *Entry) bool {
 	host, _ := urlHost(e.Request.URL)
+	e.Response.Content.asJSON()
 	return !e.isTunnel() && !isBackground(host)
+}
+
+// asJSON makes of what JSON there is a text as a page has it: without a byte order
+// mark, with U+FFFD in the place of each byte that is not UTF-8. A reader that
+// parses it knows no base64, and takes no mark.
+func (c *Content) asJSON() {
+	if c.Text == nil || c.Undecoded != "" || !isJSON(parseMedia(c.MimeType).typ) {
+		return
+	}
+	if c.Encoding == "base64" {
+		text := string(answerBytes(c))
+		c.Text, c.Encoding = &text, ""
+	}
+	text, marked := strings.CutPrefix(*c.Text, "\ufeff")
+	if !marked {
+		return
+	}
+	c.Text = &text
+	if c.Charset == "" { // else the size is not the text's
+		c.Size -= int64(len("\ufeff"))
+		c.Compression = nil
+	}
 }
 
 // forMitmproxy: it codes each answer's content once more, and reads no further

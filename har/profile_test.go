@@ -265,6 +265,33 @@ func TestForWebArena(t *testing.T) {
 	}
 }
 
+// JSON is there as a page has it, in a form that Python's parser takes.
+func TestForWebArenaJSON(t *testing.T) {
+	const mark = "\ufeff"
+	for _, test := range []struct{ name, contentType, body, want, encoding string }{
+		{"a mark", "application/json", mark + `{"a":1}`, `{"a":1}`, ""},
+		{"a mark and a charset", "application/json; charset=utf-8", mark + "{}", "{}", ""},
+		{"UTF-16", "application/json", "\xff\xfe{\x00}\x00", "{}", ""},
+		{"a byte that is none of UTF-8", "application/json", "{\"a\":\"caf\xe9\"}", "{\"a\":\"caf\ufffd\"}", ""},
+		{"a text's mark", "text/plain", mark + "{}", mark + "{}", ""},
+		{"an image", "image/png", "\x89PNG", "iVBORw==", "base64"},
+	} {
+		f := newFixture(t)
+		f.exchange(get("http://h/"), ok(test.contentType, []byte(test.body)))
+		log, _ := convertLog(t, f.log(), Options{Rewrite: profile(t, "webarena").Rewrite})
+		c := log.Entries[0].Response.Content
+		if *c.Text != test.want || c.Encoding != test.encoding {
+			t.Errorf("%s: %q, %q", test.name, *c.Text, c.Encoding)
+		}
+	}
+	f := newFixture(t)
+	f.exchange(get("http://h/"), ok("application/json", []byte("{}"), netlog.Header{Name: "Content-Encoding", Value: "br"}))
+	log, _ := convertLog(t, f.log(), Options{Rewrite: profile(t, "webarena").Rewrite})
+	if c := log.Entries[0].Response.Content; c.Encoding != "base64" || c.Undecoded == "" {
+		t.Errorf("what could not be decoded: %q, %q", *c.Text, c.Encoding)
+	}
+}
+
 func TestForMitmproxy(t *testing.T) {
 	f := newFixture(t)
 	want := map[int64]string{}

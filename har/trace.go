@@ -88,7 +88,7 @@ func (t *tracer) snapshot(e *Entry) error {
 	if ended := began.Add(time.Duration(e.Time) * time.Microsecond); ended.After(t.last) {
 		t.last = ended
 	}
-	if body := answerBytes(e); len(body) > 0 {
+	if body := answerBytes(&e.Response.Content); len(body) > 0 {
 		sum := sha1.Sum(body)
 		e.Response.Content.SHA1 = hex.EncodeToString(sum[:])
 	}
@@ -150,7 +150,7 @@ func (t *tracer) context() error {
 
 // resource writes the body of an entry's answer, once for all that are the same.
 func (t *tracer) resource(e *Entry) error {
-	body := answerBytes(e)
+	body := answerBytes(&e.Response.Content)
 	sum := sha1.Sum(body)
 	if len(body) == 0 || t.written[sum] {
 		return nil
@@ -164,8 +164,7 @@ func (t *tracer) resource(e *Entry) error {
 }
 
 // answerBytes are the bytes of an answer's text.
-func answerBytes(e *Entry) []byte {
-	c := &e.Response.Content
+func answerBytes(c *Content) []byte {
 	if c.Text == nil {
 		return nil
 	}

@@ -2,6 +2,7 @@ package har
 
 import (
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -43,28 +44,15 @@ func (d *decoder) payload(b *netlog.Body, codings []string, limit int64) payload
 	}
 	p.kept = true
 	if !identity {
-		in := &source{data: kept, chunks: b.Chunks}
-		out, more, err := d.decode(codings, in, limit, cut)
-		if err != nil && isForgiven(err) && !(utf8.Valid(kept) && printable(kept)) { // else it is text, and its coding a lie
-			strict := err
-			if out, more, err = d.decode(codings, in, limit, true); err == nil && len(out) > 0 {
-				p.note.Misencoded = reason(codings, strict)
-			} else if err == nil {
-				err = strict
-			}
-		}
+		err := d.undone(&p, kept, b.Chunks, codings, limit, cut)
 		if err == nil {
-			p.bytes, p.size, p.over = out, int64(len(out)), more
-			p.true = !cut && !more && p.note.Misencoded == ""
-			if len(codings) == 1 {
-				p.marks = in.marks
-			}
-			if cut || more {
-				p.truncate(len(kept))
-			}
 			return p
 		}
-		p.note.Undecoded = reason(codings, err)
+		if errors.Is(err, errUnknownCoding) && looksText(kept, cut) { // such as utf-8: browsers have it as it is
+			p.note.Misencoded, p.true = reason(codings, err), true
+		} else {
+			p.note.Undecoded = reason(codings, err)
+		}
 	}
 	if int64(len(kept)) > limit {
 		kept, p.over = kept[:limit], true
@@ -74,6 +62,42 @@ func (d *decoder) payload(b *netlog.Body, codings []string, limit int64) payload
 		p.truncate(len(kept))
 	}
 	return p
+}
+
+// undone makes p what codings were applied to, as far as browsers do.
+func (d *decoder) undone(p *payload, kept []byte, chunks []netlog.Chunk, codings []string, limit int64, cut bool) error {
+	in := &source{data: kept, chunks: chunks}
+	out, more, err := d.decode(codings, in, limit, cut)
+	misencoded := ""
+	if err != nil && isForgiven(err) && !looksText(kept, cut) { // else its coding is a lie
+		fault := err
+		misencoded = reason(codings, fault)
+		if out, more, err = d.decode(codings, in, limit, true); err == nil && len(out) == 0 {
+			err = fault
+		}
+	}
+	if err != nil {
+		return err
+	}
+	p.note.Misencoded = misencoded
+	p.bytes, p.size, p.over = out, int64(len(out)), more
+	p.true = !cut && !more && misencoded == ""
+	if len(codings) == 1 {
+		p.marks = in.marks
+	}
+	if cut || more {
+		p.truncate(len(kept))
+	}
+	return nil
+}
+
+// looksText says whether b is UTF-8 that people can read. cut says that its end
+// is missing.
+func looksText(b []byte, cut bool) bool {
+	if cut {
+		b = trimRune(b)
+	}
+	return utf8.Valid(b) && printable(b)
 }
 
 const longestReason = 200

@@ -113,8 +113,10 @@ func (d *decoder) undo(coding string, in *source, to *sink) error {
 		}
 		return to.from(d.zstd)
 	}
-	return errors.New("unknown coding")
+	return errUnknownCoding
 }
+
+var errUnknownCoding = errors.New("unknown coding")
 
 // members reads every gzip member (RFC 1952 §2.2). What follows the last and
 // is none is passed over, as browsers do.

@@ -318,15 +318,18 @@ func TestContent(t *testing.T) {
 		{name: "text that a coding would take for its beginning", resp: ok("application/json", []byte("{}"), netlog.Header{Name: "Content-Encoding", Value: "deflate"}),
 			want: Content{Size: 2, MimeType: "application/json", Text: str("e30="), Encoding: "base64",
 				BodyNote: BodyNote{Undecoded: "deflate: unexpected EOF"}}},
-		{name: "unknown coding", resp: ok("text/html", []byte("abc"), netlog.Header{Name: "content-encoding", Value: "gzip, dcb"}),
-			want: Content{Size: 3, MimeType: "text/html", Text: str("YWJj"), Encoding: "base64",
+		{name: "unknown coding", resp: ok("text/html", []byte("abc\x00"), netlog.Header{Name: "content-encoding", Value: "gzip, dcb"}),
+			want: Content{Size: 4, MimeType: "text/html", Text: str("YWJjAA=="), Encoding: "base64",
 				BodyNote: BodyNote{Undecoded: "gzip, dcb: dcb: unknown coding"}}},
+		{name: "a charset for a coding", resp: ok("application/json", []byte(`{"a":"\u017e"}`), netlog.Header{Name: "Content-Encoding", Value: "UTF-8"}),
+			want: Content{Size: 14, Compression: number(0), MimeType: "application/json", Text: str(`{"a":"\u017e"}`),
+				BodyNote: BodyNote{Misencoded: "utf-8: unknown coding"}}},
 		{name: "many codings", resp: ok("text/html", []byte("abc"), netlog.Header{Name: "content-encoding", Value: strings.Repeat("gzip, ", 502)}),
 			want: Content{Size: 3, MimeType: "text/html", Text: str("YWJj"), Encoding: "base64",
 				BodyNote: BodyNote{Undecoded: "502 codings, more than 5"}}},
 		{name: "a long coding", resp: ok("text/html", []byte("abc"), netlog.Header{Name: "content-encoding", Value: strings.Repeat("x", 1000)}),
-			want: Content{Size: 3, MimeType: "text/html", Text: str("YWJj"), Encoding: "base64",
-				BodyNote: BodyNote{Undecoded: strings.Repeat("x", 200) + "…"}}},
+			want: Content{Size: 3, Compression: number(0), MimeType: "text/html", Text: str("abc"),
+				BodyNote: BodyNote{Misencoded: strings.Repeat("x", 200) + "…"}}},
 	}
 	for _, test := range tests {
 		e := one(t, get("https://a.example/"), test.resp)

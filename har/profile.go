@@ -100,7 +100,7 @@ func forK6(e *Entry) bool {
 	headers, typed := r.Headers[:0], false
 	for _, h := range r.Headers {
 		contentType := strings.EqualFold(h.Name, "Content-Type")
-		decoded := strings.EqualFold(h.Name, "Content-Encoding") && r.PostData != nil && r.PostData.Undecoded == ""
+		decoded := strings.EqualFold(h.Name, "Content-Encoding") && r.PostData != nil && r.PostData.Undecoded == "" && r.PostData.Misencoded == ""
 		if h.Name == "" || contentType && typed || decoded {
 			continue
 		}

@@ -182,7 +182,8 @@ type BodyNote struct {
 	Undecoded string `json:"_undecoded,omitempty"` // the coding and why it could not be undone
 
 	// Misencoded says what is wrong with the coding of a body that is decoded as
-	// far as it goes, as browsers do: its end is missing, or a checksum is wrong.
+	// far as it goes, as browsers do: its end is missing, a checksum is wrong, or
+	// it is text under the name of a coding that there is not.
 	Misencoded string `json:"_misencoded,omitempty"`
 }
 

@@ -47,7 +47,8 @@ func forDevTools(e *Entry) bool {
 // forPlaywright: of several entries for a request Playwright serves the first,
 // whatever became of it, its text in UTF-8 whatever the Content-Type says, and
 // nothing where there is no text. It compares a POST's bytes with the text's, if
-// there are any: Chromium does not show it those of an uploaded file.
+// there are any: Chromium does not show it those of an uploaded file. It follows
+// a redirect to the URL of an entry, which has no fragment.
 func forPlaywright(e *Entry) bool {
 	c := &e.Response.Content
 	stream := e.ResourceType == "eventsource" // which ends by breaking off
@@ -63,6 +64,13 @@ func forPlaywright(e *Entry) bool {
 		if b, ok := encodeText(*c.Text, c.Charset); ok {
 			text := base64.StdEncoding.EncodeToString(b)
 			c.Text, c.Encoding, c.Charset = &text, "base64", ""
+		}
+	}
+	if e.Response.Status/100 == 3 {
+		for i := range e.Response.Headers {
+			if h := &e.Response.Headers[i]; strings.EqualFold(h.Name, "Location") {
+				h.Value, _, _ = strings.Cut(h.Value, "#")
+			}
 		}
 	}
 	p := e.Request.PostData

@@ -116,6 +116,8 @@ func TestForPlaywright(t *testing.T) {
 	keep[f.exchange(get("http://h/e"), ok("text/plain", nil))] = "an empty answer"
 	keep[f.exchange(get("http://h/204"), &netlog.Response{Status: 204, Body: &netlog.Body{}})] = "204"
 	keep[f.exchange(post("text/plain", []byte("a")), &netlog.Response{Status: 302, Headers: h("Location", "/"), Body: &netlog.Body{}})] = "a redirect"
+	there := f.exchange(post("text/plain", []byte("a")), &netlog.Response{Status: 303, Headers: h("location", "/note?a=b#note_1"), Body: &netlog.Body{}})
+	keep[there] = "a redirect to a place in a page"
 	head := get("http://h/head")
 	head.Method = "HEAD"
 	keep[f.exchange(head, ok("image/png", nil))] = "HEAD"
@@ -176,6 +178,9 @@ func TestForPlaywright(t *testing.T) {
 	}
 	if p := got[file].Request.PostData; p != nil {
 		t.Errorf("the form with a file: %+v", p)
+	}
+	if r := got[there].Response; r.Headers[0].Value != "/note?a=b" || r.RedirectURL != "/note?a=b#note_1" {
+		t.Errorf("the redirect to a place in a page: %+v", r)
 	}
 	if p := got[fields].Request.PostData; p == nil || p.Text != all[fields].Request.PostData.Text {
 		t.Errorf("the form in parts: %+v", p)

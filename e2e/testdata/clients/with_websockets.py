@@ -17,7 +17,9 @@ async def main():
 
 
 asyncio.run(main())
-with connect_sync("wss://" + tls + "/socket") as ws:
+# Not over TLS: its thread reads while this one writes, and Python 3.11's ssl then hangs
+# now and then, without a proxy too.
+with connect_sync("ws://" + plain + "/socket") as ws:
     for message in ("one", ["in ", "three ", "fragments"], "three"):
         ws.send(message)
         assert ws.recv() == "".join(message)

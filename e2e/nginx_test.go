@@ -134,15 +134,3 @@ func (n *nginxServer) accesses(t *testing.T) []access {
 	}
 	return all
 }
-
-// freePort is an address of loopback on which nobody listens. Another program
-// may take the port first; then that program's start fails and says so.
-func freePort(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
-}

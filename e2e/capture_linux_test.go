@@ -109,12 +109,7 @@ func TestAKilledTcpdumpLosesNothingThatTheRingHolds(t *testing.T) {
 	n := newLAN(t)
 	r := n.capture("--file-size", "1", "--files", "4")
 	n.ask(false, 100, "part")
-	until(t, "all of it to be written", func() bool {
-		files := n.files()
-		all := requests(t, files[len(files)-1].content)
-		return len(all) > 0 && all[len(all)-1] == n.asked
-	})
-	before := n.files()
+	before := n.settled()
 	syscall.Kill(r.status().PID, syscall.SIGKILL)
 	until(t, "the next tcpdump", func() bool { s := r.status(); return s.Restarts == 1 && s.State == "running" })
 	after := n.files()
@@ -129,8 +124,7 @@ func TestAKilledTcpdumpLosesNothingThatTheRingHolds(t *testing.T) {
 	for range 10 {
 		n.ask(false, 5, "part")
 		var all []int
-		files := n.files()
-		for _, f := range files {
+		for _, f := range n.settled() {
 			all = append(all, requests(t, f.content)...)
 		}
 		wantRow(t, "the ring", all)

@@ -197,7 +197,8 @@ func readLog(t *testing.T, path string) *record {
 
 // gaveUp tells whether an entry is a connection that a browser left in the TLS
 // handshake. Chromium does so, and connects anew, when an authority that a policy
-// gives becomes known to it only while it connects.
+// gives becomes known to it only while it connects; and any browser with a connection
+// that it opened for later, when it ends.
 func gaveUp(e entry) bool {
 	f := e.end.Failed
 	return f != nil && f.Phase == "client_tls" && (f.Code == "client_gone" || f.Code == "client_refused_certificate")

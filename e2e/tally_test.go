@@ -30,7 +30,7 @@ func intercepted(t *testing.T, w *world, log *record) {
 	}
 	tally(t, "the origin", origin, "the log", logged)
 	for _, tunnel := range log.tunnels {
-		if w.hostOf(tunnel.open.Target) != "" {
+		if w.hostOf(tunnel.open.Target) != "" && !gaveUp(tunnel) {
 			t.Errorf("a tunnel to %s: %+v", tunnel.open.Target, tunnel.end)
 		}
 	}

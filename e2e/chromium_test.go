@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -9,8 +10,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
+	"github.com/chromedp/cdproto"
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
@@ -47,7 +48,7 @@ func startChromium(t *testing.T, switches, env []string, roots ...string) *brows
 		chromedp.ExecPath(program),
 		chromedp.UserDataDir(filepath.Join(home, "profile")),
 		chromedp.Env(append([]string{"HOME=" + home, "XDG_CONFIG_HOME=", "XDG_DATA_HOME="}, env...)...),
-		chromedp.WSURLReadTimeout(60 * time.Second),
+		chromedp.WSURLReadTimeout(patience),
 	}
 	for _, s := range slices.Concat(quiet, switches) {
 		name, value, has := strings.Cut(strings.TrimPrefix(s, "--"), "=")
@@ -107,16 +108,38 @@ func command[P, R any](c cdp.Command[P, R], params P) chromedp.Action[chromedp.V
 	})
 }
 
-// do does one DevTools action within a minute, or fails the test.
+// do does one DevTools action, or fails the test.
 func do[T any](b *browser, what string, a chromedp.Action[T]) T {
 	b.t.Helper()
-	ctx, cancel := context.WithTimeout(b.ctx, time.Minute)
-	defer cancel()
-	got, err := chromedp.Run(ctx, a)
+	got, err := try(b, a)
 	if err != nil {
 		b.t.Fatalf("chromium: %s: %v", what, err)
 	}
 	return got
+}
+
+func try[T any](b *browser, a chromedp.Action[T]) (T, error) {
+	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	defer cancel()
+	return chromedp.Run(ctx, a)
+}
+
+// leaves is what Chromium says of an action whose page was left meanwhile.
+func leaves(err error) bool {
+	var said *cdproto.Error
+	return errors.As(err, &said) && slices.Contains([]string{
+		"Inspected target navigated or closed", "Execution context was destroyed.",
+		"Cannot find context with specified id", "Cannot find default execution context",
+	}, said.Message)
+}
+
+// lead has a script lead to another page, which may be there before the script's end
+// is told.
+func (b *browser) lead(what, script string) {
+	b.t.Helper()
+	if _, err := try(b, chromedp.Evaluate[any](script)); err != nil && !leaves(err) {
+		b.t.Fatalf("chromium: %s: %v", what, err)
+	}
 }
 
 // open goes to a page and waits until its title is the one given.
@@ -129,7 +152,7 @@ func (b *browser) open(url, title string) {
 // submit sends the page's form and waits for the page that follows.
 func (b *browser) submit(title string) {
 	b.t.Helper()
-	do(b, "submit the form", chromedp.Evaluate[any](`document.getElementById('form').submit()`))
+	b.lead("submit the form", `document.getElementById('form').submit()`)
 	b.untilTitle(title)
 }
 
@@ -138,7 +161,10 @@ func (b *browser) submit(title string) {
 func (b *browser) untilTitle(want string) {
 	b.t.Helper()
 	until(b.t, "the title "+want, func() bool {
-		got := do(b, "read the title", chromedp.Title())
+		got, err := try(b, chromedp.Title())
+		if err != nil && !leaves(err) {
+			b.t.Fatalf("chromium: read the title: %v", err)
+		}
 		if strings.HasPrefix(got, "broken") {
 			b.t.Fatalf("the page says: %s", got)
 		}

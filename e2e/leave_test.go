@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-
-	"github.com/chromedp/chromedp"
 )
 
 // Chromium leaves a page while its images are still coming, again and again:
@@ -22,7 +20,7 @@ func TestABrowserThatLeavesItsPage(t *testing.T) {
 	for round := range rounds {
 		// Chromium has six connections a host, and all of them wait; stopping the
 		// page first leaves one for the next page.
-		do(b, "go to the page", chromedp.Evaluate[any](fmt.Sprintf("window.stop(); void(location.href = 'https://%s/leave.html?round=%d')", w.origin.host, round)))
+		b.lead("go to the page", fmt.Sprintf("window.stop(); void(location.href = 'https://%s/leave.html?round=%d')", w.origin.host, round))
 		until(t, "images to be coming", func() bool { return coming(round) >= 3 })
 	}
 	b.close()

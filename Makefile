@@ -63,7 +63,7 @@ e2e-setup: ## install what the end-to-end tests run beside the binary (root)
 	e2e/setup
 
 e2e: e2e-setup ## the binary among real parties; nothing is skipped
-	NETLOG_E2E=all go test -count=1 -timeout 20m $(E2EFLAGS) ./e2e/...
+	NETLOG_E2E=all go test -count=1 -timeout 60m $(E2EFLAGS) ./e2e/...
 
 soak: ## 2,000 clients of every kind for SOAK (30m), and what the proxy has of them then
 	NETLOG_SOAK=$(SOAK) go test -count=1 -timeout 0 -v -run '^TestMixedTraffic$$' ./e2e

@@ -118,7 +118,7 @@ func (s *session) doWith(env []string, program string, args ...string) string {
 	for i := range args {
 		args[i] = s.names.Replace(args[i])
 	}
-	ctx, cancel := context.WithTimeout(s.t.Context(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Dir = s.home

@@ -125,7 +125,7 @@ func TestFetchOntoAHangingDisk(t *testing.T) {
 			out := filepath.Join(d.path, "out")
 			args := []string{"fetch", gate.url, "--out", out}
 			if how == "--timeout" {
-				args = append(args, "--timeout", "5s")
+				args = append(args, "--timeout", "20s") // which are not to be over before the disk hangs
 			}
 			c := exec.Command(binary(t), args...)
 			c.Env = append(clean(os.Environ()), "HOME="+t.TempDir())
@@ -149,7 +149,7 @@ func TestFetchOntoAHangingDisk(t *testing.T) {
 			go func() { ended <- c.Wait() }()
 			select {
 			case <-ended:
-			case <-time.After(30 * time.Second):
+			case <-time.After(patience):
 				d.thaw()
 				t.Fatalf("it does not end: %v\n%s", <-ended, &stderr)
 			}

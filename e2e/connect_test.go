@@ -22,7 +22,7 @@ func (p *proxy) connect(host string) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.SetDeadline(time.Now().Add(time.Minute))
+	c.SetDeadline(time.Now().Add(patience))
 	if _, err = fmt.Fprintf(c, "CONNECT %s HTTP/1.1\r\nHost: %[1]s\r\n\r\n", host); err == nil {
 		// Nothing comes behind the head before the client has spoken.
 		var answer *http.Response

@@ -11,7 +11,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/agentenv/netlog/netlog"
 )
@@ -189,7 +188,7 @@ func followed(t *testing.T, m mode) {
 	const total, atATime, limit = 1024, 64, 64 << 10
 	w := newWorld(t)
 	p := w.proxy(m.args...)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	var got bytes.Buffer
 	var follower sync.WaitGroup

@@ -61,7 +61,7 @@ func startAsDaemon(t *testing.T, ready string, cmd *exec.Cmd) *daemon {
 func (d *daemon) wait() {
 	select {
 	case <-d.ended:
-	case <-time.After(30 * time.Second):
+	case <-time.After(patience):
 		d.t.Errorf("it did not end:\n%s", d.said)
 		d.cmd.Process.Kill()
 		<-d.ended

@@ -119,7 +119,7 @@ func askDevTools[T any](t *testing.T, script string, argument any) (answer T, er
 	}
 	ctx, cancel := chromedp.NewContext(b.ctx, chromedp.WithTargetID(made.TargetID))
 	defer cancel()
-	ctx, cancel = context.WithTimeout(ctx, time.Minute)
+	ctx, cancel = context.WithTimeout(ctx, patience)
 	defer cancel()
 	text, err := json.Marshal(argument)
 	if err != nil {

@@ -48,7 +48,7 @@ func (d *dialogue) say(text string) error {
 func (d *dialogue) end() error {
 	defer d.conn.Close()
 	bye := websocket.FormatCloseMessage(websocket.CloseNormalClosure, "")
-	if err := d.conn.WriteControl(websocket.CloseMessage, bye, time.Now().Add(time.Minute)); err != nil {
+	if err := d.conn.WriteControl(websocket.CloseMessage, bye, time.Now().Add(patience)); err != nil {
 		return fmt.Errorf("closing the WebSocket %s: %w", d.url, err)
 	}
 	if _, _, err := d.conn.ReadMessage(); !websocket.IsCloseError(err, websocket.CloseNormalClosure) {

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"golang.org/x/net/http2"
 )
@@ -62,7 +61,7 @@ func startLeaving(t *testing.T, w *world, takes, waits int, always bool) *leavin
 
 func (s *leaving) serve(conn net.Conn, leaves bool) {
 	f := newFramed(conn, s.host)
-	f.within(time.Minute)
+	f.within(patience)
 	if _, err := io.ReadFull(conn, make([]byte, len(http2.ClientPreface))); err != nil || f.WriteSettings() != nil {
 		return
 	}

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"golang.org/x/net/http2"
 )
@@ -71,7 +70,7 @@ func startHostile(t *testing.T, w *world, all []hostility) *hostileServer {
 func (s *hostileServer) serve(t *testing.T, conn net.Conn, all []hostility) {
 	defer conn.Close()
 	f := newFramed(conn, s.host)
-	f.within(time.Minute)
+	f.within(patience)
 	if _, err := io.ReadFull(conn, make([]byte, len(http2.ClientPreface))); err != nil {
 		return // a connection that was not needed
 	}

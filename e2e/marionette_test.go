@@ -105,7 +105,7 @@ func (m *marionette) send(name string, params any) {
 // receive reads a message.
 func (m *marionette) receive() []byte {
 	m.t.Helper()
-	m.conn.SetReadDeadline(time.Now().Add(time.Minute))
+	m.conn.SetReadDeadline(time.Now().Add(patience))
 	length, err := m.r.ReadString(':')
 	if err != nil {
 		m.t.Fatalf("Firefox: %v", err)

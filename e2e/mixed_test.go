@@ -14,9 +14,6 @@ import (
 	"github.com/agentenv/netlog/netlog/netlogtest"
 )
 
-// patience is how long a client waits on a busy machine.
-const patience = 5 * time.Minute
-
 // mixed is traffic of every kind at once, and what the log must have of it.
 type mixed struct {
 	t      *testing.T

@@ -291,7 +291,7 @@ func TestHTTP2Onslaughts(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			f.within(time.Minute)
+			f.within(patience)
 			var reading sync.WaitGroup
 			if o.name != "never-reads" {
 				reading.Go(f.read)
@@ -384,7 +384,7 @@ func (p *proxy) openAndReset(host string, n, streams int) error {
 		return err
 	}
 	defer f.conn.Close()
-	f.within(time.Minute)
+	f.within(patience)
 	for i := range streams {
 		id := uint32(2*i + 1)
 		if err := f.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: f.get(fmt.Sprintf("/held?%d-%d", n, i)), EndHeaders: true, EndStream: true}); err != nil {

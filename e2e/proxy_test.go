@@ -135,8 +135,8 @@ func (p *proxy) wait(after string) {
 	p.t.Helper()
 	select {
 	case <-p.ended:
-	case <-time.After(30 * time.Second):
-		p.t.Fatalf("the proxy still runs 30 s after %s\n%s", after, p.said)
+	case <-time.After(patience):
+		p.t.Fatalf("the proxy still runs %v after %s\n%s", patience, after, p.said)
 	}
 }
 
@@ -159,7 +159,7 @@ func (p *proxy) client() *http.Client {
 		DisableCompression:  true,
 	}
 	p.t.Cleanup(transport.CloseIdleConnections)
-	return &http.Client{Transport: transport, Timeout: time.Minute}
+	return &http.Client{Transport: transport, Timeout: patience}
 }
 
 // run is one run of a command of the binary, in dir.

@@ -24,7 +24,7 @@ func (c *computer) browsing() *http.Client {
 	roots.AppendCertsFromPEM(contentOf(c.t, "/etc/agentenv/sites/ca.pem"))
 	tr := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, MaxIdleConnsPerHost: 64}
 	c.t.Cleanup(tr.CloseIdleConnections)
-	return &http.Client{Transport: tr, Timeout: time.Minute}
+	return &http.Client{Transport: tr, Timeout: patience}
 }
 
 // visits makes so many requests, 64 at a time, to three sites in turn, each by a URL
@@ -33,7 +33,7 @@ func (c *computer) visits(client *http.Client, what string, count int, done *ato
 	c.t.Helper()
 	next := make(chan int)
 	var running sync.WaitGroup
-	ctx, cancel := context.WithTimeout(c.t.Context(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
 	defer cancel()
 	for range 64 {
 		running.Go(func() {

@@ -53,7 +53,7 @@ func (p *proxy) vitals() vitals {
 func (p *proxy) metric(name string) float64 {
 	p.t.Helper()
 	direct := &http.Transport{DisableKeepAlives: true}
-	r, err := (&http.Client{Transport: direct, Timeout: time.Minute}).Get("http://" + p.address + "/metrics")
+	r, err := (&http.Client{Transport: direct, Timeout: patience}).Get("http://" + p.address + "/metrics")
 	if err != nil {
 		p.t.Fatal(err)
 	}

@@ -56,7 +56,7 @@ func (s *session) stop() {
 // until waits for a status.
 func (s *session) until(what string, is func(Status) bool) Status {
 	s.t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(5 * time.Millisecond) {
 		status, err := ReadStatus(s.r.Dir, s.r.Name)
 		if err != nil {
 			s.t.Fatal(err)

@@ -9,7 +9,7 @@ import (
 // A 1xx says that the server is at work: the limit for its answer begins anew, and
 // does not hold while the request still goes up.
 func TestAnswerBehindInformationalOnes(t *testing.T) {
-	const limit = time.Second
+	const limit = 2 * time.Second
 	slowly := func(step func()) {
 		tick := time.NewTicker(limit / 4)
 		defer tick.Stop()

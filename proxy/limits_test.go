@@ -9,7 +9,7 @@ import (
 // Each time limit holds in a connection's second exchange as it does in the first,
 // and what the first has left of it ends nothing.
 func TestLimitsOfASecondExchange(t *testing.T) {
-	const short = 500 * time.Millisecond
+	const short = time.Second
 	get := "GET URL/2 HTTP/1.1\r\nHost: ADDR\r\n\r\n"
 	for _, c := range []struct {
 		name   string

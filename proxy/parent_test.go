@@ -460,7 +460,7 @@ func TestSilentParent(t *testing.T) {
 					byParent(t, &url)(c)
 					tunnelAll(c)
 					if !gone {
-						c.Timeouts.Dial = 50 * time.Millisecond
+						c.Timeouts.Dial = time.Second
 					}
 				})
 				came, left := make(chan bool, 1), make(chan bool, 1)

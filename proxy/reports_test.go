@@ -332,7 +332,7 @@ func TestSlowUploadsCostLittle(t *testing.T) {
 
 // One of which nothing comes for Timeouts.Idle is ended.
 func TestStalledUploadIsEnded(t *testing.T) {
-	w := newWorld(t, func(c *Config) { c.Timeouts.Idle = 50 * time.Millisecond })
+	w := newWorld(t, func(c *Config) { c.Timeouts.Idle = time.Second })
 	l := listen(t)
 	defer l.Close()
 	addr := l.Addr().String()

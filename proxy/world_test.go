@@ -15,10 +15,12 @@ import (
 	"io"
 	"math/big"
 	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -31,7 +33,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // patience bounds every wait of a test; nothing takes it unless it fails.
-const patience = 20 * time.Second
+const patience = 2 * time.Minute
 
 // A world is a proxy with its log, and the authority that everybody trusts.
 type world struct {
@@ -356,11 +358,24 @@ func listen(t *testing.T) net.Listener {
 	return l
 }
 
-// deadAddress is an address on which nobody listens.
+// deadAddress is an address on which nobody listens, nor will before the test is over:
+// a socket that does not listen has it.
 func deadAddress(t *testing.T) string {
-	l := listen(t)
-	defer l.Close()
-	return l.Addr().String()
+	t.Helper()
+	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { syscall.Close(fd) })
+	syscall.CloseOnExec(fd)
+	if err := syscall.Bind(fd, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
+		t.Fatal(err)
+	}
+	at, err := syscall.Getsockname(fd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), uint16(at.(*syscall.SockaddrInet4).Port)).String()
 }
 
 // eventually polls until ok says so.

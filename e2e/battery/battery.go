@@ -116,7 +116,7 @@ type Case struct {
 // Options say how a case is run.
 type Options struct {
 	Dir      string        // an empty folder for the log; "": the proxy has none
-	Patience time.Duration // how long anything may take; 0: 20 s
+	Patience time.Duration // how long anything may take; 0: 2 min
 	// Lenient is for proxies that write messages anew: bytes of the same meaning
 	// will do, and how a request is refused is the proxy's affair (any error
 	// status, or a closed connection).
@@ -131,7 +131,7 @@ func (o Options) LogPath() string { return filepath.Join(o.Dir, "network.jsonl")
 // Lenient) what they mean.
 func (c Case) Run(p Proxy, leg Leg, o Options) (same bool, err error) {
 	if o.Patience == 0 {
-		o.Patience = 20 * time.Second
+		o.Patience = 2 * time.Minute
 	}
 	a := sharedAuthority()
 	n, err := newNetwork(a, o.Patience, leg)

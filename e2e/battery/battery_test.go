@@ -87,7 +87,7 @@ type quietInstance struct {
 }
 
 func (q quietInstance) Stop() error {
-	err := poll(20*time.Second, "the end of the connections' goroutines", func() bool {
+	err := poll(2*time.Minute, "the end of the connections' goroutines", func() bool {
 		return goroutinesOf("/proxy.(*client)")+goroutinesOf("/proxy.(*upstream)") == 0
 	})
 	if err != nil {

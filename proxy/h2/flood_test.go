@@ -195,7 +195,7 @@ func TestAnswersThatAreNotRead(t *testing.T) {
 
 // Idle frames do not keep a connection: it ends when it has had no stream for the time.
 func TestAnIdleConnectionEnds(t *testing.T) {
-	s, streams := newServed(t, func(c *Config) { c.Idle = 50 * time.Millisecond })
+	s, streams := newServed(t, func(c *Config) { c.Idle = time.Second })
 	s.greet()
 	s.head(1, true, get("/"))
 	st := <-streams

@@ -15,7 +15,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // patience bounds every wait of a test; nothing takes it unless it fails.
-const patience = 20 * time.Second
+const patience = 2 * time.Minute
 
 // sockets are the two ends of a TCP connection.
 func sockets(t testing.TB) (near, far net.Conn) {

@@ -37,7 +37,7 @@ func handshake(t testing.TB, client, server *tls.Config) (fromClient, fromServer
 	t.Helper()
 	a, b := connection(t)
 	ct, st := &tap{Conn: a}, &tap{Conn: b}
-	deadline := time.Now().Add(10 * time.Second)
+	deadline := time.Now().Add(2 * time.Minute)
 	a.SetDeadline(deadline)
 	b.SetDeadline(deadline)
 	if server == nil {

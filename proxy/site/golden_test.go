@@ -89,7 +89,7 @@ func (k *talker) talk(secure bool, port net.Listener, name, send string) {
 		k.t.Fatal(err)
 	}
 	defer conn.Close()
-	conn.SetDeadline(time.Now().Add(20 * time.Second))
+	conn.SetDeadline(time.Now().Add(2 * time.Minute))
 	if secure {
 		session := tls.Client(conn, &tls.Config{ServerName: name, RootCAs: k.d.roots, NextProtos: []string{"http/1.1"}})
 		if err := session.Handshake(); err != nil {
@@ -119,7 +119,7 @@ func (k *talker) tunnel(target, send string) {
 		k.t.Fatal(err)
 	}
 	defer conn.Close()
-	conn.SetDeadline(time.Now().Add(20 * time.Second))
+	conn.SetDeadline(time.Now().Add(2 * time.Minute))
 	br := bufio.NewReader(conn)
 	for _, ask := range []string{"CONNECT " + target + " HTTP/1.1\r\nHost: " + target + "\r\n\r\n", send} {
 		io.WriteString(conn, ask)
@@ -140,7 +140,7 @@ func (k *talker) tunnel(target, send string) {
 func (k *talker) ended() {
 	k.t.Helper()
 	k.done++
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(2 * time.Minute)
 	for tick := time.NewTicker(2 * time.Millisecond); ; <-tick.C {
 		raw, err := os.ReadFile(k.d.log)
 		if err == nil && bytes.Count(raw, []byte(`"event":"end"`)) >= k.done {

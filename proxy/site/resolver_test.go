@@ -119,7 +119,7 @@ func asked(t *testing.T, network, addr string, question []byte) ([]byte, *dns.Ms
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	conn.SetDeadline(time.Now().Add(20 * time.Second))
+	conn.SetDeadline(time.Now().Add(2 * time.Minute))
 	c := &dns.Conn{Conn: conn, UDPSize: maxMessage}
 	if _, err := c.Write(question); err != nil {
 		t.Fatal(err)
@@ -194,7 +194,7 @@ func TestResolverPasses(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer conn.Close()
-			conn.SetDeadline(time.Now().Add(20 * time.Second))
+			conn.SetDeadline(time.Now().Add(2 * time.Minute))
 			c := &dns.Conn{Conn: conn, UDPSize: maxMessage}
 			c.Write(raw)
 			got, err := c.ReadMsgHeader(nil)

@@ -218,7 +218,7 @@ func TestGorilla(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer ws.Close()
-	ws.SetReadDeadline(time.Now().Add(10 * time.Second))
+	ws.SetReadDeadline(time.Now().Add(2 * time.Minute))
 	for i := range 20 {
 		ws.EnableWriteCompression(i%2 == 0)
 		if err := ws.WriteMessage(websocket.TextMessage, []byte(text)); err != nil {

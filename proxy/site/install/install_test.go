@@ -349,7 +349,7 @@ func TestInherit(t *testing.T) {
 	defer c.Wait()
 	defer in.Close()
 	release()
-	for deadline := time.Now().Add(30 * time.Second); Holder(root) != c.Process.Pid; runtime.Gosched() {
+	for deadline := time.Now().Add(2 * time.Minute); Holder(root) != c.Process.Pid; runtime.Gosched() {
 		if time.Now().After(deadline) {
 			t.Fatalf("it is held by %d, not %d", Holder(root), c.Process.Pid)
 		}

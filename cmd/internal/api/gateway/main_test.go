@@ -103,7 +103,7 @@ func (s *said) String() string {
 // await polls until a condition holds.
 func await(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	for range 3000 {
+	for range 12000 {
 		if holds() {
 			return
 		}
@@ -162,7 +162,7 @@ func (w *world) dial() net.Conn {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	conn.SetDeadline(time.Now().Add(30 * time.Second))
+	conn.SetDeadline(time.Now().Add(2 * time.Minute))
 	return conn
 }
 
@@ -196,7 +196,7 @@ func newTalkingSite(t *testing.T, talk func(net.Conn, *bufio.Reader)) *rawSite {
 			}
 			talks.Go(func() {
 				defer conn.Close()
-				conn.SetDeadline(time.Now().Add(30 * time.Second))
+				conn.SetDeadline(time.Now().Add(2 * time.Minute))
 				in := bufio.NewReader(conn)
 				head := readHead(in)
 				switch {

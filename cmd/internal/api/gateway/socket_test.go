@@ -30,7 +30,7 @@ func newSocketSite(t *testing.T, talk func(*websocket.Conn, *http.Request)) stri
 			return
 		}
 		defer conn.Close()
-		conn.SetReadDeadline(time.Now().Add(30 * time.Second))
+		conn.SetReadDeadline(time.Now().Add(2 * time.Minute))
 		talk(conn, r)
 	})
 }
@@ -46,7 +46,7 @@ func (w *world) open(path string, header http.Header) *websocket.Conn {
 	if answer.Header.Get("X-Site") != "yes" || !slices.Equal(answer.Header["Set-Cookie"], []string{"a=1", "b=2"}) || answer.Header.Get("Sec-WebSocket-Extensions") != "" || answer.Header.Get("Date") != "yesterday" {
 		w.t.Errorf("the handshake is answered with %q", answer.Header)
 	}
-	conn.SetReadDeadline(time.Now().Add(30 * time.Second))
+	conn.SetReadDeadline(time.Now().Add(2 * time.Minute))
 	w.t.Cleanup(func() { conn.Close() })
 	return conn
 }

@@ -143,7 +143,16 @@ func (e browserFault) failed(phase netlog.Phase) *failure {
 	return failed(phase, code, e.Error())
 }
 
-// A browserReset is how a browser ends a stream before its time.
-type browserReset struct{ code http2.ErrCode }
+// A browserReset is how a browser ends a stream before its time, or, by what it takes
+// for a fault, all of them.
+type browserReset struct {
+	code http2.ErrCode
+	all  bool
+}
 
-func (e browserReset) Error() string { return e.code.String() + ": the browser reset the stream" }
+func (e browserReset) Error() string {
+	if e.all {
+		return e.code.String() + ": the browser ended the connection"
+	}
+	return e.code.String() + ": the browser reset the stream"
+}

@@ -52,11 +52,11 @@ func (st *stream) gone(err error) {
 	switch {
 	case errors.As(err, &e) && e.Remote && e.Stream && e.Code == http2.ErrCodeCancel && st.moving.Load():
 		st.moved.Store(true)
-		time.AfterFunc(movedTime, func() { st.cancel(browserReset{e.Code}) })
-	case !errors.As(err, &e), e.Remote && !e.Stream:
+		time.AfterFunc(movedTime, func() { st.cancel(browserReset{code: e.Code}) })
+	case !errors.As(err, &e):
 		st.cancel(errClientGone)
 	case e.Remote:
-		st.cancel(browserReset{e.Code})
+		st.cancel(browserReset{code: e.Code, all: !e.Stream})
 	default:
 		st.cancel(browserFault{e})
 	}

@@ -487,3 +487,31 @@ func TestAnUploadToNobody(t *testing.T) {
 		t.Errorf("%+v", body)
 	}
 }
+
+// A browser that ends its connection by an error code has it in the log, with what was
+// open then.
+func TestABrowserThatEndsTheConnection(t *testing.T) {
+	w := newWorld(t, nil)
+	gone := make(chan error, 1)
+	s := w.h2server(func(st *h2.Stream) {
+		st.OnGone(func(err error) { gone <- err })
+		st.WriteHead(fields(":status", "200"), false)
+		gone <- <-gone
+	})
+	p := newH2Peer(t, w.secureFor(s.addr, "127.0.0.1", "h2").Conn)
+	p.greet()
+	p.head(1, true, fields(":method", "GET", ":scheme", "https", ":authority", s.addr, ":path", "/"))
+	if f, ok := p.next().(*http2.HeadersFrame); !ok {
+		t.Fatal(f)
+	}
+	p.fr.WriteGoAway(0, http2.ErrCodeCompression, []byte("what is this?"))
+	p.conn.Close()
+	if err := <-gone; err == nil {
+		t.Error("the server was not told")
+	}
+	gone <- nil
+	e := w.waitFor(1)[0]
+	if f := e.end.Failed; f == nil || f.Code != netlog.CodeClientGone || f.Reason != "COMPRESSION_ERROR: the browser ended the connection" {
+		t.Errorf("%v: %+v", e, f)
+	}
+}

@@ -72,7 +72,7 @@ func (st *stream) over(t *trunk, last bool) bool {
 // code is that of a browser's end of the stream, for the server.
 func (st *stream) code() http2.ErrCode {
 	var reset browserReset
-	if errors.As(context.Cause(st.ctx), &reset) {
+	if errors.As(context.Cause(st.ctx), &reset) && !reset.all {
 		return reset.code
 	}
 	return http2.ErrCodeCancel

@@ -52,10 +52,10 @@ func (st *stream) mayWait(up *h2.Stream) bool {
 }
 
 // unanswered is the end of an exchange whose server did not answer. It is false when
-// the request is to be made again, on another connection.
-func (st *stream) unanswered(t *trunk, up *h2.Stream, err error, last bool) bool {
-	if !last && st.mayRepeat(t, err) {
-		st.c.trunks.retire(t)
+// the request is to be made again: on another connection unless its own goes on, of
+// which others' requests are to know nothing.
+func (st *stream) unanswered(up *h2.Stream, err error, last bool) bool {
+	if !last && st.mayRepeat(err) {
 		return false
 	}
 	f := st.ex.fail(netlog.PhaseWait, err)
@@ -66,7 +66,7 @@ func (st *stream) unanswered(t *trunk, up *h2.Stream, err error, last bool) bool
 // mayRepeat tells whether the request may be made again, since the server has not
 // acted on it (RFC 9113 §8.7) or, as in HTTP/1, since its connection had been used
 // before.
-func (st *stream) mayRepeat(t *trunk, err error) bool {
+func (st *stream) mayRepeat(err error) bool {
 	ex := st.ex
 	if !st.bodiless || ex.ctx.Err() != nil || !ex.marks.first.IsZero() {
 		return false

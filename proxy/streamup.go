@@ -35,7 +35,7 @@ func (st *stream) exchange() {
 }
 
 // over relays the exchange on a trunk; last: for the last time. It is false when
-// that has come to nothing and may be done again on another.
+// that has come to nothing and may be done again.
 func (st *stream) over(t *trunk, last bool) bool {
 	ex := st.ex
 	up, err := t.begin(ex)
@@ -47,7 +47,7 @@ func (st *stream) over(t *trunk, last bool) bool {
 		err = st.sendHead(up)
 	}
 	if err != nil {
-		return st.unanswered(t, up, err, last)
+		return st.unanswered(up, err, last)
 	}
 	if !st.bodiless {
 		st.uploading = true
@@ -60,7 +60,7 @@ func (st *stream) over(t *trunk, last bool) bool {
 	h, err := st.answerHead(up)
 	switch {
 	case err != nil:
-		return st.unanswered(t, up, err, last)
+		return st.unanswered(up, err, last)
 	case ex.upgrade && h.Status() < 300:
 		st.switchTo(up, h)
 	default:

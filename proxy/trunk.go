@@ -130,16 +130,6 @@ func (ts *trunks) made(t *trunk) {
 	ts.making = nil
 }
 
-// retire has t get no more exchanges.
-func (ts *trunks) retire(t *trunk) {
-	ts.mu.Lock()
-	defer ts.mu.Unlock()
-	if ts.last == t {
-		ts.last = nil
-	}
-	t.h2.Shutdown()
-}
-
 // newTrunkFor makes a connection for ex.
 func (c *client) newTrunkFor(ex *exchange, m *making) (t *trunk, l *link, f *failure) {
 	defer func() { c.trunks.made(t) }()

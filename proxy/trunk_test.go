@@ -27,8 +27,9 @@ func answerOK(st *h2.Stream) {
 	st.Write([]byte("ok"), true)
 }
 
-// A request that the server has not acted on is made again on a new connection, once,
-// when it has no body; else the browser is told that it may make it again.
+// A request that the server has not acted on is made again, once, when it has no body:
+// on a new connection if the server leaves that one. Else the browser is told that it
+// may make it again.
 func TestRequestsThatWereNotProcessed(t *testing.T) {
 	for _, c := range []struct {
 		method, how string
@@ -75,7 +76,11 @@ func TestRequestsThatWereNotProcessed(t *testing.T) {
 				t.Errorf("got %q, want %q", a, c.answer)
 			}
 			p := w.want(l, "exchange mitm "+c.method+" https://ADDR/ "+c.entry)[0]
-			if s := p.end.Server; s.Address != l || c.times == 1 && c.answer == "200 ok" && s.Connection != 2 {
+			connection := int64(1)
+			if c.how == "goaway" {
+				connection = 2
+			}
+			if s := p.end.Server; s.Address != l || c.answer == "200 ok" && s.Connection != connection {
 				t.Errorf("server: %+v", s)
 			}
 			if c.method == "POST" && p.requestBody().Size != 4 {
@@ -569,4 +574,39 @@ func TestWaitingForAConnectionThatCantBeMade(t *testing.T) {
 	if n := dials.Load() - 1; n >= many {
 		t.Errorf("%d connections were tried for %d requests", n, many)
 	}
+}
+
+// A server that refuses one request goes on with the others on its connection, where
+// that one is made again.
+func TestARefusalIsNoEndOfTheConnection(t *testing.T) {
+	w := newWorld(t, nil)
+	var refused atomic.Bool
+	ended := make(chan bool)
+	s := w.h2server(func(st *h2.Stream) {
+		if path, _ := st.Head().Get(":path"); path == "/refused" && !refused.Swap(true) {
+			st.Reset(http2.ErrCodeRefusedStream)
+			return
+		} else if path == "/slow" {
+			<-ended
+		}
+		answerOK(st)
+	})
+	b := w.h2browser(s.addr)
+	slow := b.ask(b.get("/slow"), true)
+	if a := b.do(b.get("/refused")); a.String() != "200 ok" {
+		t.Error(a)
+	}
+	s.each(func(c *h2.Conn) {
+		if !c.Usable() {
+			t.Error("the server was told of an end")
+		}
+	})
+	close(ended)
+	if a := answerTo(slow); a.String() != "200 ok" {
+		t.Error(a)
+	}
+	if n := s.count(); n != 1 {
+		t.Errorf("%d connections", n)
+	}
+	w.want(s.addr, "exchange mitm GET https://ADDR/slow 200", "exchange mitm GET https://ADDR/refused 200")
 }

@@ -72,17 +72,16 @@ your umask says.`,
 		},
 	}
 	flags := c.Flags()
-	flags.SortFlags = false
 	flags.StringVar(&f.name, "name", "", "`NAME` of the capture, of letters, digits, _ . and -: the container's")
 	flags.StringVar(&f.dir, "captures", "", "`FOLDER` of the files (default: that of the environment variable TRAFFIC_CAPTURE_DIR)")
 	flags.BoolVar(&f.check, "check", false, "capture nothing: exit with 0 if NAME is being captured, else with 1")
 	flags.StringVarP(&f.device, "interface", "i", "any", "`INTERFACE` to capture")
 	flags.IntVar(&f.container, "container", 0, "capture in the network of the container of which `PID` is a process")
 	flags.StringVar(&f.netns, "netns", "", "capture in the network namespace of this `PATH`, such as /run/netns/NAME")
-	flags.IntVarP(&f.files, "files", "W", 10, "how many files the ring has, at most 1000")
+	flags.IntVarP(&f.files, "files", "W", 10, "`NUMBER` of files in the ring, at most 1000")
 	flags.IntVarP(&f.fileMB, "file-size", "C", 20, "size of a file in millions of `BYTES`")
 	flags.IntVarP(&f.bufferKiB, "buffer", "B", 64<<10, "size of the kernel's buffer in `KiB`: what arrives while tcpdump waits for the disk or a processor")
-	flags.StringVarP(&f.user, "user", "Z", "", "`USER` that tcpdump becomes (default root when run as root, else none)")
+	flags.StringVarP(&f.user, "user", "Z", "", "`USER` that tcpdump becomes (default: root when run as root, else none)")
 	return c
 }
 

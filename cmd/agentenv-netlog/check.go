@@ -73,7 +73,6 @@ killed or is going on.
 		},
 	}
 	flags := c.Flags()
-	flags.SortFlags = false
 	flags.StringSliceVar(&f.readers, "for", nil, "only what this `READER` wants, besides what holds for all (repeatable)")
 	flags.IntVar(&f.limit, "limit", 3, "print `N` lines of each kind, and how many more there are; 0 prints all, as --json does")
 	flags.BoolVar(&f.json, "json", false, "print one JSON object a line")

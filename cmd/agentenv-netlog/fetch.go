@@ -70,7 +70,6 @@ there is nothing.`,
 		},
 	}
 	flags := c.Flags()
-	flags.SortFlags = false
 	flags.StringVarP(&f.out, "out", "o", "traffic", "`FOLDER` for the files")
 	flags.StringVar(&f.token, "token", "", "control `TOKEN`, in place of the environment's; others on this machine can see a command line")
 	flags.StringVar(&f.proxy, "proxy", "", "reach the envs through the proxy at `URL`: http, https, socks5 or socks5h, with USER:PASSWORD@ if it asks")

@@ -62,7 +62,6 @@ The HAR's _stats say how many entries were left out.`,
 		},
 	}
 	flags := c.Flags()
-	flags.SortFlags = false
 	flags.StringVarP(&f.output, "output", "o", "", "`FILE` to write, - for standard output (default: beside the log, network.har for network.jsonl)")
 	flags.StringVar(&f.reader, "for", "", "make it for this `READER`: "+strings.Join(profileNames(), ", "))
 	flags.BoolVar(&f.gzip, "gzip", false, "compress the HAR (default name: network.har.gz)")

@@ -35,9 +35,9 @@ type keepFlags struct {
 func (f *keepFlags) add(flags *pflag.FlagSet, limits netlog.Limits) {
 	flags.StringVar(&f.requestBody, "max-request-body", formatSize(limits.RequestBody), "keep this much of a request's body, `SIZE` such as 64KiB; 0 for nothing")
 	flags.StringVar(&f.responseBody, "max-response-body", formatSize(limits.ResponseBody), "keep this much of an answer's body, `SIZE`")
-	flags.StringVar(&f.types, "keep-types", limits.Types, "whose answers' bodies are kept: text, all or none")
-	flags.StringVar(&f.hash, "hash", "on", "on or off: the SHA-256 of each body")
-	flags.StringVar(&f.messages, "message-lines", "on", "on or off: a line for each WebSocket message")
+	flags.StringVar(&f.types, "keep-types", limits.Types, "`WHICH` answers' bodies are kept: text, all or none")
+	flags.StringVar(&f.hash, "hash", "on", "`SWITCH` the SHA-256 of each body on or off")
+	flags.StringVar(&f.messages, "message-lines", "on", "`SWITCH` the lines for WebSocket messages on or off")
 	flags.StringSliceVar(&f.redact, "redact-header", nil, "write <removed> for the values of the header fields of this `NAME` (repeatable)")
 	flags.BoolVar(&f.strip, "strip-conditionals", false, "take If-None-Match and If-Modified-Since off requests, so that a server sends the whole answer and no 304")
 	flags.StringVar(&f.bodyMemory, "body-memory", "96MiB", "hold this much of bodies in memory, `SIZE`, and more in temporary files beside the log")

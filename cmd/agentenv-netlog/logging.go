@@ -25,11 +25,11 @@ type logFlags struct {
 
 func (f *logFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.path, "log", netlog.LiveName, "`FILE` of the log")
-	flags.StringVar(&f.mode, "log-mode", "", "mode of a log that is made, in octal (default 0600, as it holds cookies; 0644 with --stand-in)")
+	flags.StringVar(&f.mode, "log-mode", "", "`MODE` of a log that is made, in octal (default: 0600, as it holds cookies; 0644 with --stand-in)")
 	flags.StringVar(&f.maxBytes, "max-log", "0", "begin a new file when the log has this `SIZE`, such as 256MiB: the older ones are network.N.jsonl beside it, by their first line's number; 0 for never")
 	flags.IntVar(&f.maxFiles, "max-logs", 0, "delete the oldest file of the log when there are more than `N`; 0 for never")
 	flags.DurationVar(&f.stall, "log-stall", 5*time.Second, "how long a log that can't be written holds up the traffic")
-	flags.StringVar(&f.sync, "sync", "1s", "when lines are forced to the disk: never, each (end line), or an interval")
+	flags.StringVar(&f.sync, "sync", "1s", "`WHEN` lines are forced to the disk: never, each (end line), or an interval")
 }
 
 // writer is how the log is written, as the flags say.

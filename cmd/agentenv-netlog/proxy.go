@@ -72,7 +72,6 @@ the rest of the log. A second signal ends the wait.`,
 		},
 	}
 	flags := c.Flags()
-	flags.SortFlags = false
 	flags.StringVar(&f.listen, "listen", "127.0.0.1:8080", "`ADDRESS` to listen on; port 0 is any free one")
 	flags.BoolVar(&f.open, "open", false, "let --listen be an address that others can reach, and ask nobody who it is")
 	f.users.add(flags)

@@ -69,7 +69,6 @@ no such command; 1 when only the HAR went wrong.`,
 		},
 	}
 	flags := c.Flags()
-	flags.SortFlags = false
 	flags.SetInterspersed(false) // the command's flags are its own, also without the two hyphens
 	flags.StringVarP(&f.output, "output", "o", "network.har", "`FILE` of the HAR; one that ends with .gz is compressed, with .zip a Playwright trace")
 	flags.StringVar(&f.log, "log", "", "keep the log in `FILE`, which must be new (default: none is kept)")

@@ -55,7 +55,17 @@ A flag wins over its variable; an empty variable is as none.`,
 		makeGroup(completion)
 	}
 	markFailures(root)
+	keepFlagOrder(root)
 	return root
+}
+
+// keepFlagOrder has the help of c and the commands below it name flags in the order
+// in which they were added: what belongs together stands together.
+func keepFlagOrder(c *cobra.Command) {
+	c.Flags().SortFlags = false
+	for _, below := range c.Commands() {
+		keepFlagOrder(below)
+	}
 }
 
 // makeGroup makes c a command that only groups others.

@@ -87,7 +87,6 @@ and a second signal ends the wait.`,
 		},
 	}
 	flags := c.Flags()
-	flags.SortFlags = false
 	flags.StringVar(&f.listen, "listen", "127.0.0.1:8080", "`ADDRESS` to listen on; port 0 is any free one")
 	flags.StringVar(&f.captures, "captures", "", "`FOLDER` of the captures (default: that of the environment variable TRAFFIC_CAPTURE_DIR)")
 	flags.StringVar(&f.log, "log", "", "`FILE` of the network log, or its folder (default: that of AGENTENV_NETWORK_LOG)")

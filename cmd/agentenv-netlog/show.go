@@ -86,7 +86,6 @@ out: \x1b.`,
 		},
 	}
 	flags := c.Flags()
-	flags.SortFlags = false
 	flags.BoolVar(&f.follow, "follow", false, "go on with what a proxy adds to the log, until Ctrl-C")
 	flags.BoolVar(&f.json, "json", false, "print one JSON object a line")
 	addMaxBody(flags, &f.maxBody)

@@ -29,6 +29,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -72,15 +73,7 @@ func main() {
 // selected tells whether a list separated by commas names one; an empty list
 // names all.
 func selected(list, name string) bool {
-	if list == "" {
-		return true
-	}
-	for _, one := range strings.Split(list, ",") {
-		if one == name {
-			return true
-		}
-	}
-	return false
+	return list == "" || slices.Contains(strings.Split(list, ","), name)
 }
 
 func run(ctx context.Context, o options) error {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -25,11 +26,7 @@ func (b *bench) network(ctx context.Context) (parts []part, err error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() {
-		if e := s.stop(); err == nil {
-			err = e
-		}
-	}()
+	defer func() { err = errors.Join(err, s.stop()) }()
 	const calls = 200
 	last := 1 + 2*gibEntries // the start line, and two of each entry
 	took := make([]time.Duration, calls)

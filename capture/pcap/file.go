@@ -89,9 +89,15 @@ type reader struct {
 	next   bool   // it is a pcapng
 }
 
-// beginning is how much tells a round of a ring: its header and that of its first
-// packet, which has the time.
-const beginning = 40
+// Bytes of a pcap's header, and of a packet's in it.
+const (
+	fileHeader   = 24
+	packetHeader = 16
+)
+
+// beginning is how many bytes tell a round of a ring: its header and that of its
+// first packet, which has the time.
+const beginning = fileHeader + packetHeader
 
 // openReader opens a capture. One that has nothing yet has no source.
 func openReader(path string) (*reader, error) {
@@ -123,7 +129,7 @@ func (r *reader) begin() error {
 	switch r.next = isNext(magic); {
 	case r.next:
 		r.source, err = pcapgo.NewNgReader(in, pcapgo.NgReaderOptions{WantMixedLinkType: true, SkipUnknownVersion: true})
-	case isClassic(magic) && n < 24:
+	case isClassic(magic) && n < fileHeader:
 		return nil // the same
 	case isClassic(magic):
 		r.source, err = pcapgo.NewReader(in)

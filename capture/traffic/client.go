@@ -98,7 +98,7 @@ func (c *Client) Proxy() *url.URL { return c.config.Proxy }
 // Close closes the connections that wait for another call.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-// Card reads the env's card.
+// Card reads the env's card, of up to 16 MiB. A busy server is asked again.
 func (c *Client) Card(ctx context.Context) (*Card, error) {
 	var card *Card
 	err := c.retry(ctx, func() error {
@@ -122,7 +122,8 @@ func (c *Client) Card(ctx context.Context) (*Card, error) {
 var ErrNotAdvertised = errors.New("the card does not advertise it")
 
 // List returns what is captured, in the server's order: each container's files in
-// the order in which they were captured.
+// the order in which they were captured. A listing has up to 64 MiB; a busy server is
+// asked again.
 func (c *Client) List(ctx context.Context, card *Card) ([]capture.Capture, error) {
 	var captures []capture.Capture
 	err := c.retry(ctx, func() error {

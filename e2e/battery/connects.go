@@ -24,7 +24,7 @@ func connects() []Case {
 			Group: "connect", Name: "a ClientHello that does not wait for the grant",
 			talk: func(t *talk) {
 				t.bare()
-				t.check(t.hello("origin.test", func(flight string) {
+				t.check(t.hello(func(flight string) {
 					t.b.send(connect443 + flight)
 					t.granted()
 				}))
@@ -36,7 +36,7 @@ func connects() []Case {
 			Group: "connect", Name: "a ClientHello in writes of one byte",
 			talk: func(t *talk) {
 				t.connect("origin.test:443")
-				t.check(t.hello("origin.test", func(flight string) { t.b.sendBytewise(flight) }))
+				t.check(t.hello(func(flight string) { t.b.sendBytewise(flight) }))
 				t.exchange("origin.test")
 			},
 			log: []entry{mitm("https://origin.test/")},
@@ -45,7 +45,7 @@ func connects() []Case {
 			Group: "connect", Name: "a ClientHello in records of one byte",
 			talk: func(t *talk) {
 				t.connect("origin.test:443")
-				t.check(t.hello("origin.test", func(flight string) {
+				t.check(t.hello(func(flight string) {
 					for i := range len(flight) - 5 {
 						t.b.send(flight[:3] + "\x00\x01" + flight[5+i:6+i])
 					}
@@ -346,14 +346,14 @@ func (t *talk) whatever() {
 }
 
 // hello does a browser's handshake whose first flight is sent by send.
-func (t *talk) hello(sni string, send func(flight string)) error {
+func (t *talk) hello(send func(flight string)) error {
 	if t.err != nil {
 		return t.err
 	}
 	t.b.wait()
 	tape := &tape{Conn: t.b.Conn}
 	first := &firstFlight{Conn: &buffered{tape, t.b.br}, send: send}
-	session := tls.Client(first, &tls.Config{ServerName: sni, RootCAs: t.authority.pool, NextProtos: []string{"http/1.1"}})
+	session := tls.Client(first, &tls.Config{ServerName: "origin.test", RootCAs: t.authority.pool, NextProtos: []string{"http/1.1"}})
 	if err := session.Handshake(); err != nil {
 		return fmt.Errorf("the handshake: %w", err)
 	}

@@ -174,7 +174,7 @@ func badAnswers() []Case {
 			t.seesFrames(b.answers[:b.seen]...)
 			switch b.got {
 			case "":
-				t.pageFrames(1, 502, "failed")
+				t.pageFrames(502, "failed")
 			case "-":
 				t.seesFrames(ok, rst(1, http2.ErrCodeInternal))
 			default:
@@ -201,7 +201,7 @@ func badAnswers() []Case {
 			t.seesFrames(early)
 		}
 		t.answers(early)
-		t.pageFrames(1, 502, "failed")
+		t.pageFrames(502, "failed")
 		t.getsFrames(rst(1, http2.ErrCodeCancel))
 		t.exchanges(3, 3)
 	}, log: []entry{{method: "GET", url: "{o}/", failed: "wait bad_answer", reason: "the server sent too many informational answers"}, got()}})

@@ -82,7 +82,7 @@ func framesThatEnd() []Case {
 				if p.phase == "receive" {
 					t.seesFrames(rst(1, http2.ErrCodeInternal))
 				} else {
-					t.pageFrames(1, 502, "failed")
+					t.pageFrames(502, "failed")
 				}
 				if p.phase == "send" { // what still comes is for the log
 					t.asks(last(data(1, "others")))
@@ -139,7 +139,7 @@ func frameGoAways() []Case {
 			t.getsFrames(getOn(1))
 			t.answers(goAway(1, http2.ErrCodeInternal))
 			t.finishes()
-			t.pageFrames(1, 502, "failed")
+			t.pageFrames(502, "failed")
 			t.s = nil
 			t.exchanges(3, 1)
 		}, log: []entry{{method: "GET", url: "{o}/", failed: "wait reset", reason: "INTERNAL_ERROR: "}, got()}},
@@ -231,7 +231,7 @@ func frameLimits() []Case {
 		{Name: "in an upload", Limits: Limits{Idle: soon}, talk: func(t *talk) {
 			t.asks(up, data(1, "half"))
 			t.getsFrames(up, data(1, "half"))
-			t.pageFrames(1, 504, "failed")
+			t.pageFrames(504, "failed")
 			t.seesFrames(rst(1, http2.ErrCodeNo))
 			t.getsFrames(rst(1, http2.ErrCodeCancel))
 		}, log: []entry{{method: "POST", url: "{o}/", sent: "half", failed: "send timeout"}}},
@@ -245,7 +245,7 @@ func frameLimits() []Case {
 			t.b.greet()
 			t.asks(getOn(1))
 			t.getsFrames(getOn(1))
-			t.pageFrames(1, 504, "failed")
+			t.pageFrames(504, "failed")
 			t.getsFrames(goAway(0, http2.ErrCodeProtocol))
 			t.finishes()
 			t.serverGoes()
@@ -255,7 +255,7 @@ func frameLimits() []Case {
 		{Name: "no answer", Limits: Limits{Answer: soon}, talk: func(t *talk) {
 			t.asks(getOn(1))
 			t.getsFrames(getOn(1))
-			t.pageFrames(1, 504, "failed")
+			t.pageFrames(504, "failed")
 			t.getsFrames(rst(1, http2.ErrCodeCancel))
 			t.exchanges(3, 3)
 		}, log: []entry{{method: "GET", url: "{o}/", failed: "wait timeout"}, got()}},
@@ -264,7 +264,7 @@ func frameLimits() []Case {
 			t.getsFrames(getOn(1))
 			t.answers(head(1, ":status", "103"))
 			t.seesFrames(head(1, ":status", "103"))
-			t.pageFrames(1, 504, "failed")
+			t.pageFrames(504, "failed")
 			t.getsFrames(rst(1, http2.ErrCodeCancel))
 			t.exchanges(3, 3)
 		}, log: []entry{{method: "GET", url: "{o}/", failed: "wait timeout"}, got()}},
@@ -272,7 +272,7 @@ func frameLimits() []Case {
 			t.asks(getOn(1))
 			t.getsFrames(getOn(1))
 			t.answers(part(begun))
-			t.pageFrames(1, 504, "failed")
+			t.pageFrames(504, "failed")
 			t.getsFrames(goAway(0, http2.ErrCodeEnhanceYourCalm))
 			t.finishes()
 			t.serverGoes()

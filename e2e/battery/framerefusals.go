@@ -146,7 +146,7 @@ func refusedFrames() []Case {
 				if r.status == 0 {
 					t.seesFrames(rst(1, http2.ErrCodeProtocol))
 				} else {
-					t.pageFrames(1, r.status, "refused")
+					t.pageFrames(r.status, "refused")
 				}
 				t.exchanges(3, 1) // nothing has gone up before it
 			},
@@ -193,7 +193,7 @@ func refusedOtherwise() []Case {
 	return []Case{
 		{Group: group, Name: "body of a misdirected request", talk: func(t *talk) {
 			t.asks(head(1, ":method", "POST", ":scheme", "https", ":authority", "other.test", ":path", "/r"), data(1, "ab"), last(data(1, "c")))
-			t.pageFrames(1, 421, "refused")
+			t.pageFrames(421, "refused")
 			t.exchanges(3, 1)
 		}, log: []entry{{method: "POST", url: "{o}/r", refused: "misdirected 421", sent: "abc"}, got()}},
 		{Group: group, Name: "stream that depends on itself", talk: func(t *talk) {

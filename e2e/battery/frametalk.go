@@ -86,8 +86,8 @@ func (t *talk) goneWith(code http2.ErrCode) {
 	t.browserGoes()
 }
 
-// pageFrames says that the browser gets the proxy's own answer on a stream.
-func (t *talk) pageFrames(stream uint32, status int, mark string) {
+// pageFrames says that the browser gets the proxy's own answer on stream 1.
+func (t *talk) pageFrames(status int, mark string) {
 	if t.err != nil {
 		return
 	}
@@ -95,7 +95,7 @@ func (t *talk) pageFrames(stream uint32, status int, mark string) {
 	if t.check(err); err != nil {
 		return
 	}
-	ours := f.kind == http2.FrameHeaders && f.stream == stream
+	ours := f.kind == http2.FrameHeaders && f.stream == 1
 	for name, value := range map[string]string{":status": strconv.Itoa(status), "x-agentenv-proxy": mark} {
 		ours = ours && f.field(name) == value
 	}
@@ -105,7 +105,7 @@ func (t *talk) pageFrames(stream uint32, status int, mark string) {
 	size, _ := strconv.Atoi(f.field("content-length"))
 	for !f.ends() && t.err == nil {
 		f, err = t.b.frame()
-		if t.check(err); err == nil && (f.kind != http2.FrameData || f.stream != stream) {
+		if t.check(err); err == nil && (f.kind != http2.FrameData || f.stream != 1) {
 			t.fail("the browser got %v in our %d", f, status)
 		}
 		size -= len(f.payload)

@@ -2,6 +2,7 @@ package webarena
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 )
@@ -50,7 +51,7 @@ func patched(b []byte, patch map[string]any) (t Task, err error) {
 	}
 	expected, _ := m["expected"].(map[string]any)
 	if expected == nil {
-		return t, fmt.Errorf("it expects nothing")
+		return t, errors.New("it expects nothing")
 	}
 	maps.Copy(expected, patch)
 	if b, err = json.Marshal(m); err != nil {

@@ -175,10 +175,9 @@ func follow(v any, path string) (any, error) {
 			v = m[at[1]]
 			continue
 		}
-		var i int
-		fmt.Sscan(at[2], &i)
 		list, _ := v.([]any)
-		if i >= len(list) {
+		i, err := strconv.Atoi(at[2])
+		if err != nil || i >= len(list) {
 			return nil, nil
 		}
 		v = list[i]

@@ -3,7 +3,6 @@ package webarena
 import (
 	"encoding/base64"
 	"fmt"
-	"maps"
 	"net/url"
 	"regexp"
 	"slices"
@@ -175,7 +174,7 @@ func (r *rules) rendered(s string) string {
 
 // sameQuery compares every parameter that either has; a missing one is "".
 func sameQuery(expected, actual map[string]string) (bool, error) {
-	for name := range maps.Keys(mergedKeys(expected, actual)) {
+	for name := range mergedKeys(expected, actual) {
 		want := expected[name]
 		if !isPattern(want) {
 			if want != actual[name] {

@@ -29,6 +29,7 @@ type journalState struct {
 	Folders   []string  `json:"folders,omitempty"`   // that were made, each above those behind it
 	Databases []string  `json:"databases,omitempty"` // NSS databases, and folders above them, that were made
 	Trusting  []string  `json:"trusting,omitempty"`  // NSS databases that were given the certificate
+	Stale     []string  `json:"stale,omitempty"`     // stores whose tool has not been told yet of what was undone
 }
 
 // A record is what a file was and what it became.
@@ -84,7 +85,20 @@ func (j *Journal) Close() {
 
 // Empty tells a journal in which nothing stands.
 func (j *Journal) Empty() bool {
-	return len(j.state.Files)+len(j.state.Made)+len(j.state.Folders)+len(j.state.Databases)+len(j.state.Trusting) == 0
+	return len(j.state.Files)+len(j.state.Made)+len(j.state.Folders)+len(j.state.Databases)+len(j.state.Trusting)+len(j.state.Stale) == 0
+}
+
+// stale notes that a store's tool is to be told of what is being undone. It is saved
+// with that.
+func (s *journalState) stale(store string) {
+	if !slices.Contains(s.Stale, store) {
+		s.Stale = append(s.Stale, store)
+	}
+}
+
+func (j *Journal) freshened(store string) error {
+	j.state.Stale = slices.DeleteFunc(j.state.Stale, func(s string) bool { return s == store })
+	return j.save()
 }
 
 func (j *Journal) save() error {
@@ -210,7 +224,7 @@ func (j *Journal) forget(path string) error {
 // Finish removes the folders that were made, as far as they are empty, and the
 // journal itself once nothing stands in it.
 func (j *Journal) Finish() error {
-	if len(j.state.Files)+len(j.state.Made)+len(j.state.Trusting) > 0 {
+	if len(j.state.Files)+len(j.state.Made)+len(j.state.Trusting)+len(j.state.Stale) > 0 {
 		return errors.New("not everything could be made what it was")
 	}
 	if err := j.tree.remove(j.file); err != nil {

@@ -96,7 +96,8 @@ func (j *Journal) around(folders []string, work func() error) error {
 }
 
 // restore has work, a tool's, take ours out of folders, and then brings back what
-// was in those that nobody has changed since around.
+// was in those that nobody has changed since around. When it fails, it may be called
+// again.
 func (j *Journal) restore(folders []string, work func() error) error {
 	untouched := map[string]bool{}
 	for _, folder := range folders {
@@ -109,12 +110,16 @@ func (j *Journal) restore(folders []string, work func() error) error {
 	}
 	err := work()
 	for _, folder := range folders {
-		if untouched[folder] {
-			err = errors.Join(err, j.tree.bringBack(folder, j.listing(folder).Before))
+		if l := j.listing(folder); untouched[folder] {
+			err = errors.Join(err, j.tree.bringBack(folder, l.Before))
+			l.After = digestItems(l.Before)
 		}
 	}
+	if err != nil {
+		return errors.Join(err, j.save())
+	}
 	j.state.Made = slices.DeleteFunc(j.state.Made, func(l listing) bool { return slices.Contains(folders, l.Path) })
-	return errors.Join(err, j.save())
+	return j.save()
 }
 
 // bringBack makes a folder's files and links what they were.

@@ -58,7 +58,7 @@ func TestAJournalLocks(t *testing.T) {
 			t.Errorf("a second journal: %v", err)
 		}
 		here := &Journal{tree: &tree{}, lock: j.lock}
-		if err := here.run("", "sh", "-c", "echo the tool has it >&3"); err != nil {
+		if _, err := here.run("", "sh", "-c", "echo the tool has it >&3"); err != nil {
 			t.Fatal(err)
 		}
 		if got := content(t, root, lockFile); got != "the tool has it\n" {

@@ -154,7 +154,7 @@ func uninstallNSS(j *Journal, a Authority) []Placed {
 		p := Placed{Store: "nss", Path: at}
 		_, err := home.Stat(path.Join(folder, "cert9.db"))
 		if err == nil {
-			_, err = certutil(j, a.User, folder, nil, "-D", "-n", a.Name)
+			err = forget(j, a, folder)
 		}
 		if err == nil && slices.Contains(j.state.Databases, at) && !hasOthers(j, a.User, folder) {
 			err = home.RemoveAll(folder)
@@ -165,16 +165,32 @@ func uninstallNSS(j *Journal, a Authority) []Placed {
 		}
 		all = append(all, p)
 	}
-	for _, made := range slices.Backward(j.state.Databases) {
-		if folder, below := cutHome(made, a.User.Home); below {
-			home.Remove(folder) // which fails when others have come to use it
+	if len(left) == 0 {
+		for _, made := range slices.Backward(j.state.Databases) {
+			if folder, below := cutHome(made, a.User.Home); below {
+				home.Remove(folder) // which fails when others have come to use it
+			}
 		}
+		j.state.Databases = nil
 	}
-	j.state.Databases, j.state.Trusting = nil, left
+	j.state.Trusting = left
 	if err := j.save(); err != nil {
 		all = append(all, Placed{Store: "nss", Error: err.Error()})
 	}
 	return all
+}
+
+// forget takes the certificate out of a database, which may not have it: it could not
+// be put there, or its user has deleted it.
+func forget(j *Journal, a Authority, folder string) error {
+	_, err := certutil(j, a.User, folder, nil, "-D", "-n", a.Name)
+	if err == nil {
+		return nil
+	}
+	if listed, e := certutil(j, a.User, folder, nil, "-L"); e == nil && !bytes.Contains(listed, []byte("\n"+a.Name+" ")) {
+		return nil
+	}
+	return err
 }
 
 func cutHome(p, home string) (string, bool) {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -101,19 +102,25 @@ func updateBundle(j *Journal, f *family, tool []string, ours []byte) error {
 	if err := t.remove(f.bundle + ".new"); err != nil {
 		return err
 	}
-	if err := j.run("", tool...); err != nil {
+	said, err := j.run("", tool...)
+	if err != nil {
 		return err
 	}
 	after, _, err := t.read(f.bundle)
-	if err != nil || after == nil {
-		return err
+	if err == nil && after != nil {
+		if kept := withMissing(after, before, ours); len(kept) > len(after) {
+			err = t.write(f.bundle, kept, mode)
+		}
 	}
-	kept := withMissing(after, before, ours)
-	if len(kept) == len(after) {
-		return nil
+	if failed := hookFailure.FindSubmatch(said); failed != nil {
+		err = errors.Join(err, fmt.Errorf("%s: %s", strings.Join(tool, " "), failed[1]))
 	}
-	return t.write(f.bundle, kept, mode)
+	return err
 }
+
+// hookFailure is how Debian's tool says that a hook has failed: it does not fail by
+// that itself.
+var hookFailure = regexp.MustCompile(`(?ms)^Running hooks in [^\n]*\n(.*^E: [^\n]*)`)
 
 // tellHooks says that a certificate was taken away, by its link's name: the tool
 // tells its hooks only of what was added, and Java's store would keep it.
@@ -121,7 +128,8 @@ func (j *Journal) tellHooks(f *family, link string) error {
 	if f.hooks == "" || len(j.tree.list(f.hooks)) == 0 {
 		return nil
 	}
-	return j.run("-"+path.Join(path.Dir(f.bundle), link)+"\n", "run-parts", f.hooks)
+	_, err := j.run("-"+path.Join(path.Dir(f.bundle), link)+"\n", "run-parts", f.hooks)
+	return err
 }
 
 // withMissing is a bundle with what it lacks of another's certificates, but for
@@ -146,9 +154,9 @@ func certificates(b []byte) (all [][]byte) {
 	return all
 }
 
-// run runs a tool of the system's in it. Should we be killed, it ends its work all the
+// run runs a tool of the system's in it, and gives what it says. Should we be killed, it ends its work all the
 // same: what it says goes to a file, the lock goes along, and Ctrl-C is not for it.
-func (j *Journal) run(in string, tool ...string) error {
+func (j *Journal) run(in string, tool ...string) (said []byte, err error) {
 	t := j.tree
 	c := exec.Command(tool[0], tool[1:]...)
 	if t.root != nil {
@@ -160,7 +168,7 @@ func (j *Journal) run(in string, tool ...string) error {
 			}
 		}
 		if program == "" || os.Geteuid() != 0 {
-			return nil // whoever completes the system runs it there
+			return nil, nil // whoever completes the system runs it there
 		}
 		c = &exec.Cmd{Path: program, Args: tool, Dir: "/", SysProcAttr: &syscall.SysProcAttr{Chroot: t.dir}}
 		c.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin"}
@@ -172,16 +180,17 @@ func (j *Journal) run(in string, tool ...string) error {
 		c.SysProcAttr = &syscall.SysProcAttr{}
 	}
 	c.SysProcAttr.Setpgid = true
-	said, err := os.CreateTemp("", "agentenv-netlog-")
+	out, err := os.CreateTemp("", "agentenv-netlog-")
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer said.Close()
-	os.Remove(said.Name())
-	c.Stdin, c.Stdout, c.Stderr, c.ExtraFiles = strings.NewReader(in), said, said, []*os.File{j.lock}
-	if err := c.Run(); err != nil {
-		out, _ := io.ReadAll(io.NewSectionReader(said, 0, 4<<10))
-		return fmt.Errorf("%s: %w: %s", strings.Join(tool, " "), err, bytes.TrimSpace(out))
+	defer out.Close()
+	os.Remove(out.Name())
+	c.Stdin, c.Stdout, c.Stderr, c.ExtraFiles = strings.NewReader(in), out, out, []*os.File{j.lock}
+	err = c.Run()
+	said, _ = io.ReadAll(io.NewSectionReader(out, 0, 64<<10))
+	if err != nil {
+		return said, fmt.Errorf("%s: %w: %s", strings.Join(tool, " "), err, bytes.TrimSpace(said[:min(len(said), 4<<10)]))
 	}
-	return nil
+	return said, nil
 }

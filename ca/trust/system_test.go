@@ -1,9 +1,12 @@
 package trust
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 )
 
@@ -51,5 +54,70 @@ func TestHooksLearnWhatWasTakenAway(t *testing.T) {
 	}
 	if err := j.tellHooks(&family{bundle: "/etc/ssl/certs/all.crt", hooks: filepath.Join(dir, "none")}, "ours.pem"); err != nil {
 		t.Error(err)
+	}
+}
+
+// Debian's tool ends well when a hook of its has failed, as Java's does while apt is
+// running.
+func TestAFailedHookIsTold(t *testing.T) {
+	dir := t.TempDir()
+	put(t, dir, "all.crt", string(block("by hand")))
+	f := &family{bundle: filepath.Join(dir, "all.crt")}
+	const tool = `: >"$0"; echo "Running hooks in /etc/ca-certificates/update.d..."; echo "dpkg: it is locked" >&2; echo "E: java exited with code 2."; echo done.`
+	err := updateBundle(here(t), f, []string{"sh", "-c", tool, f.bundle}, nil)
+	if err == nil || !strings.HasSuffix(err.Error(), ": dpkg: it is locked\nE: java exited with code 2.") {
+		t.Errorf("%v", err)
+	}
+	if got := content(t, dir, "all.crt"); got != string(block("by hand")) {
+		t.Errorf("the bundle has %q", got)
+	}
+}
+
+// What a tool could not be told when the files were made what they were, the next
+// call tells it, and until then the journal is not finished.
+func TestAToolIsToldUntilItWorks(t *testing.T) {
+	root := system(t, nil)
+	edit := OwnFile("/etc/store/ours.crt", authority.PEM)
+	broken, told := errors.New("it is locked"), 0
+	s := store{name: "system", edits: []Edit{edit}, made: []string{"/etc/made"}, fresh: func() error {
+		told++
+		put(t, root, "etc/made/anew", "by the tool")
+		return broken
+	}}
+	put(t, root, "etc/made/before", "")
+	before := snapshot(t, filepath.Join(root, "etc"))
+	in(t, root, func(j *Journal) {
+		if err := j.around(s.made, func() error { return j.Edit(edit) }); err != nil {
+			t.Fatal(err)
+		}
+	})
+	for range 2 {
+		in(t, root, func(j *Journal) {
+			placed := j.leave(s)
+			if !slices.ContainsFunc(placed, func(p Placed) bool { return p.Error == broken.Error() }) {
+				t.Errorf("%+v", placed)
+			}
+			if j.Empty() || j.Finish() == nil {
+				t.Error("nothing is left to do")
+			}
+		})
+	}
+	broken = nil
+	in(t, root, func(j *Journal) {
+		for _, p := range j.leave(s) {
+			t.Errorf("%+v", p)
+		}
+		for _, p := range j.leave(s) {
+			t.Errorf("%+v", p)
+		}
+		if err := j.Finish(); err != nil {
+			t.Error(err)
+		}
+	})
+	if after := snapshot(t, filepath.Join(root, "etc")); after != before {
+		t.Errorf("afterwards there is\n%s\nand before was\n%s", after, before)
+	}
+	if told != 3 {
+		t.Errorf("the tool was told %d times", told)
 	}
 }

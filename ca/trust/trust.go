@@ -19,6 +19,8 @@
 // forget the certificate. Files are rewritten in place, since some are mounts.
 package trust
 
+import "slices"
+
 // An Authority is what is to be trusted. Uninstall needs the same as Install.
 type Authority struct {
 	Name string // of the files that are made, and the nickname in NSS databases
@@ -90,35 +92,47 @@ func Install(j *Journal, a Authority) []Placed {
 	return all
 }
 
-// Uninstall takes the authority out of every store that Install put it into.
+// Uninstall takes the authority out of every store that Install put it into. What
+// could not be done in one is done by the next call.
 func Uninstall(j *Journal, a Authority) []Placed {
 	var all []Placed
 	for _, s := range stores(j, a) {
 		if s.nss {
 			all = append(all, uninstallNSS(j, a)...)
-			continue
+		} else {
+			all = append(all, j.leave(s)...)
 		}
-		work := func() error {
-			changed := false
-			for _, e := range s.edits {
-				if j.record(e.Path) == nil {
-					continue
-				}
-				changed = true
-				p := Placed{Store: s.name, Path: e.Path}
-				if err := j.Undo(e); err != nil {
-					p.Error = err.Error()
-				}
-				all = append(all, p)
+	}
+	return all
+}
+
+// leave makes a store's files what they were, and has its tool know of it.
+func (j *Journal) leave(s store) []Placed {
+	var all []Placed
+	work := func() error {
+		for _, e := range s.edits {
+			if j.record(e.Path) == nil {
+				continue
 			}
-			if s.fresh == nil || !changed {
-				return nil
+			if s.fresh != nil {
+				j.state.stale(s.name)
 			}
-			return s.fresh()
+			p := Placed{Store: s.name, Path: e.Path}
+			if err := j.Undo(e); err != nil {
+				p.Error = err.Error()
+			}
+			all = append(all, p)
 		}
-		if err := j.restore(s.made, work); err != nil {
-			all = append(all, Placed{Store: s.name, Error: err.Error()})
+		if !slices.Contains(j.state.Stale, s.name) {
+			return nil
 		}
+		if err := s.fresh(); err != nil {
+			return err
+		}
+		return j.freshened(s.name)
+	}
+	if err := j.restore(s.made, work); err != nil {
+		all = append(all, Placed{Store: s.name, Error: err.Error()})
 	}
 	return all
 }

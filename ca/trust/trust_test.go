@@ -419,6 +419,41 @@ func TestNSS(t *testing.T) {
 	}
 }
 
+// A database that no longer has the certificate is done with, and one that can't be
+// changed now is gone after all when it can.
+func TestNSSOnceMore(t *testing.T) {
+	if _, err := exec.LookPath("certutil"); err != nil {
+		t.Skip("certutil is not installed")
+	}
+	a := authority
+	a.PEM = realCertificate(t)
+	a.User = &User{Name: "agent", UID: uint32(os.Getuid()), GID: uint32(os.Getgid()), Home: "/home/agent"}
+	root := system(t, map[string]string{"home/agent/": ""})
+	at := filepath.Join(root, "home/agent/.pki/nssdb")
+	before := snapshot(t, root)
+
+	install(t, root, a)
+	run(t, "certutil", "-d", "sql:"+at, "-D", "-n", a.Name)
+	uninstall(t, root, a)
+	if after := snapshot(t, root); after != before {
+		t.Errorf("afterwards there is\n%s\nand before was\n%s", after, before)
+	}
+
+	install(t, root, a)
+	whole := content(t, at, "cert9.db")
+	put(t, at, "cert9.db", "spoilt for a while")
+	in(t, root, func(j *Journal) {
+		if placed := Uninstall(j, a); !slices.ContainsFunc(placed, func(p Placed) bool { return p.Error != "" }) {
+			t.Errorf("%+v", placed)
+		}
+	})
+	put(t, at, "cert9.db", whole)
+	uninstall(t, root, a)
+	if after := snapshot(t, root); after != before {
+		t.Errorf("afterwards there is\n%s\nand before was\n%s", after, before)
+	}
+}
+
 func run(t *testing.T, name string, args ...string) string {
 	t.Helper()
 	out, err := exec.Command(name, args...).CombinedOutput()

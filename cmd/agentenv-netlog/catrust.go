@@ -183,23 +183,35 @@ func topmost(chain []byte) []byte {
 // tellPlaced says what became of each store, and fails when one could not be
 // changed.
 func tellPlaced(stdout io.Writer, placed []trust.Placed) error {
-	w := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
+	if err := printPlaced(stdout, placed); err != nil {
+		return err
+	}
 	var broken []error
+	for _, p := range placed {
+		if p.Error != "" {
+			broken = append(broken, fmt.Errorf("%s: %s", p.Store, p.Error))
+		}
+	}
+	if len(broken) > 0 {
+		return failed(errors.Join(broken...), "the other stores are as the lines above say; "+mendAndAgain)
+	}
+	return nil
+}
+
+// mendAndAgain is what to do when a store's tool has failed.
+const mendAndAgain = "mend this, or wait for the apt or dpkg that is running, and do it again"
+
+// printPlaced says what became of each store that could be changed.
+func printPlaced(stdout io.Writer, placed []trust.Placed) error {
+	w := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
 	for _, p := range placed {
 		switch {
 		case p.Error != "":
-			broken = append(broken, fmt.Errorf("%s: %s", p.Store, p.Error))
 		case p.Skipped != "":
 			fmt.Fprintf(w, "%s\tskipped: %s\n", p.Store, p.Skipped)
 		default:
 			fmt.Fprintf(w, "%s\t%s\n", p.Store, p.Path)
 		}
 	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	if len(broken) > 0 {
-		return failed(errors.Join(broken...), "the other stores are as the lines above say; mend this one and do it again")
-	}
-	return nil
+	return w.Flush()
 }

@@ -49,14 +49,14 @@ the first. With --root only files are written: nothing is started or checked.`,
 			if err != nil {
 				return err
 			}
-			return installSites(f.root, config, token, c.OutOrStdout())
+			return installSites(f.root, config, token, c.OutOrStdout(), c.ErrOrStderr())
 		},
 	}
 	f.add(c.Flags())
 	return c
 }
 
-func installSites(root string, c site.Config, token string, stdout io.Writer) error {
+func installSites(root string, c site.Config, token string, stdout, stderr io.Writer) error {
 	if err := checkToken(token); err != nil {
 		return err
 	}
@@ -74,15 +74,23 @@ func installSites(root string, c site.Config, token string, stdout io.Writer) er
 	defer j.Close()
 	if install.Installed(root) { // what it has changed is what the next must find
 		if err := takeAway(j, root); err != nil {
-			return failed(fmt.Errorf("take away what is installed: %w", err), "see what is left with: agentenv-netlog sites uninstall")
+			return failed(fmt.Errorf("take away what is installed: %w", err), mendAndAgain)
 		}
 	}
 	report, err := putSites(j, root, c, table, token)
 	if err != nil {
-		return failed(errors.Join(err, takeAway(j, root)), "what was changed is undone, and no sites are installed")
+		if left := takeAway(j, root); left != nil {
+			return failed(errors.Join(err, left), "not all that was changed is undone; do that with: agentenv-netlog sites uninstall")
+		}
+		return failed(err, "what was changed is undone, and no sites are installed")
 	}
 	if err := printIndented(stdout, report); err != nil {
 		return err
+	}
+	for _, p := range report.Trust {
+		if p.Error != "" {
+			warn(stderr, "who looks for the authority in the store %q may not find it: %s; %s", p.Store, p.Error, mendAndAgain)
+		}
 	}
 	var lost []error
 	for _, name := range slices.Sorted(maps.Keys(report.Checks)) {
@@ -166,8 +174,8 @@ func uninstallSites(root string, deleteLog bool, stdout io.Writer) error {
 		return err
 	}
 	placed, err := install.Remove(j, root)
-	if err := errors.Join(tellPlaced(stdout, placed), err); err != nil {
-		return failed(err, "what could be undone is; mend this and do it again")
+	if err := errors.Join(printPlaced(stdout, placed), err); err != nil {
+		return failed(err, "what could be undone is; "+mendAndAgain)
 	}
 	path := c.LogPath()
 	if path == "" {

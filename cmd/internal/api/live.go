@@ -30,7 +30,7 @@ func (a *API) live(w http.ResponseWriter, r *http.Request) {
 		traffic.WriteError(w, http.StatusBadRequest, traffic.CodeInvalidParams, err.Error())
 		return
 	}
-	if !websocket.IsWebSocketUpgrade(r) {
+	if !r.ProtoAtLeast(1, 1) || !websocket.IsWebSocketUpgrade(r) { // RFC 9110 §7.8
 		w.Header().Set("Upgrade", "websocket")
 		w.Header().Set("Connection", "Upgrade")
 		traffic.WriteError(w, http.StatusUpgradeRequired, codeUpgrade, "this route is a WebSocket")

@@ -7,6 +7,8 @@ import (
 	"net/http/httputil"
 	"slices"
 	"strings"
+
+	"golang.org/x/net/http/httpguts"
 )
 
 const (
@@ -50,8 +52,8 @@ func (p *passage) rewrite(r *httputil.ProxyRequest) {
 	r.Out.URL = p.target.at(p.site.URL)
 	r.Out.Host = ""
 	in, out := p.in.Header, r.Out.Header
-	if chain := in["X-Forwarded-For"]; len(chain) > 0 {
-		out["X-Forwarded-For"] = chain // ReverseProxy drops it
+	if chain := in["X-Forwarded-For"]; len(chain) > 0 && !httpguts.HeaderValuesContainsToken(in["Connection"], "X-Forwarded-For") {
+		out["X-Forwarded-For"] = chain // ReverseProxy drops it, whatever Connection says
 	}
 	for name := range out {
 		if p.gateway.withheld[plain(name)] || p.target.browser && slices.ContainsFunc(elsewhere, func(s string) bool { return plain(s) == plain(name) }) {
@@ -112,10 +114,11 @@ func first(values []string) string {
 }
 
 // role is the role that a request is believed to have, with the key that proves it
-// to the site. One that claims several has none.
+// to the site. One that claims several, in whatever spelling of a list (RFC 9110
+// §5.3), has none.
 func (g *Gateway) role(in http.Header) (role, key string) {
 	roles, keys := in[roleField], in[roleKeyField]
-	if len(roles) != 1 || roles[0] == "" || roles[0] == defaultRole {
+	if len(roles) != 1 || roles[0] == "" || roles[0] == defaultRole || strings.Contains(roles[0], ",") {
 		return defaultRole, ""
 	}
 	if g.roleKey == "" {

@@ -46,6 +46,8 @@ func TestRoles(t *testing.T) {
 		{"", []string{"AgentEnv-Role", ""}, "default", ""},
 		{"", []string{"AgentEnv-Role", "default", "AgentEnv-Role-Key", key}, "default", ""},
 		{"", []string{"AgentEnv-Role", "admin", "AgentEnv-Role", "user"}, "default", ""},
+		{"", []string{"AgentEnv-Role", "admin, user"}, "default", ""},
+		{key, []string{"AgentEnv-Role", "admin,", "AgentEnv-Role-Key", key}, "default", ""},
 		{"", []string{"AgentEnv_Role", "admin"}, "default", ""},
 		{key, nil, "default", ""},
 		{key, []string{"AgentEnv-Role", "admin", "AgentEnv-Role-Key", key}, "admin", key},
@@ -175,6 +177,10 @@ func TestWhatGoesUp(t *testing.T) {
 		if strings.Contains(strings.ToLower(head), "\r\n"+strings.ToLower(name)+":") {
 			t.Errorf("%s goes up: %s", name, head)
 		}
+	}
+	w.raw(request("/website/notes/", "X-Forwarded-For: 192.0.2.1", "Connection: x-forwarded-for"))
+	if head := <-site.heads; strings.Contains(head, "192.0.2.1") {
+		t.Errorf("what is of the connection alone goes up: %s", head)
 	}
 	w.raw(request("/website/notes/", "Accept-Encoding: br, gzip", "User-Agent: curl"))
 	if head := <-site.heads; !strings.Contains(head, "Accept-Encoding: br, gzip\r\n") || !strings.Contains(head, "User-Agent: curl\r\n") {

@@ -63,9 +63,10 @@ func (p *passage) transport() *http.Transport {
 	return p.gateway.fresh
 }
 
-// isSocket tells a WebSocket's handshake. No other protocol is switched to.
+// isSocket tells a WebSocket's handshake. No other protocol is switched to, and none
+// from HTTP/1.0 (RFC 9110 §7.8).
 func isSocket(r *http.Request) bool {
-	return r.Method == http.MethodGet && websocket.IsWebSocketUpgrade(r)
+	return r.Method == http.MethodGet && r.ProtoAtLeast(1, 1) && websocket.IsWebSocketUpgrade(r)
 }
 
 // answered looks at the head of a site's answer.

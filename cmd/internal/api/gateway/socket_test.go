@@ -457,16 +457,17 @@ func TestAHandshakeThatIsRefused(t *testing.T) {
 	}
 }
 
-// Another protocol is not switched to, and a POST is no handshake.
+// Another protocol is not switched to, and neither a POST nor HTTP/1.0 has a handshake.
 func TestWhatIsNoHandshake(t *testing.T) {
 	site := newRawSite(t, "HTTP/1.1 204 No Content\r\n\r\n")
 	w := withSite(t, site.url)
 	for _, r := range []string{
 		strings.Replace(handshake("/svc/notes/", "Connection: close"), "WebSocket", "h2c", 1),
 		strings.Replace(handshake("/svc/notes/", "Connection: close"), "GET", "POST", 1),
+		strings.NewReplacer("HTTP/1.1", "HTTP/1.0", "keep-alive, ", "").Replace(handshake("/svc/notes/")),
 		strings.Replace(handshake("/svc/notes/", "Connection: close"), "keep-alive, Upgrade", "keep-alive", 1),
 	} {
-		if answer := w.raw(r); !strings.HasPrefix(answer, "HTTP/1.1 204 ") {
+		if answer := w.raw(r); !strings.Contains(answer, "204 No Content\r\n") {
 			t.Errorf("%q: %s", r, answer)
 		}
 		if head := <-site.heads; strings.Contains(head, "\r\nUpgrade:") || strings.Contains(head, "Connection: Upgrade") {

@@ -26,11 +26,14 @@ func (a *API) networkHAR(w http.ResponseWriter, r *http.Request) {
 	h.Set("Content-Type", "application/json")
 	h.Set("Content-Disposition", `attachment; filename="`+harName+`"`)
 	h.Set("Cache-Control", "no-store")
-	if r.Method == http.MethodHead {
-		return
-	}
 	started := &starter{w: w}
-	switch err := a.convert(r.Context(), started, options); {
+	var err error
+	if r.Method == http.MethodHead {
+		err = a.readable()
+	} else {
+		err = a.convert(r.Context(), started, options)
+	}
+	switch {
 	case err == nil:
 	case started.begun:
 		a.broke(r, err)
@@ -66,6 +69,15 @@ func readers() []string {
 		names = append(names, p.Name)
 	}
 	return names
+}
+
+// readable says whether there is a log to make a HAR of.
+func (a *API) readable() error {
+	log, err := netlog.OpenLog(a.config.Log)
+	if err != nil {
+		return err
+	}
+	return log.Close()
 }
 
 // convert writes the HAR of the log as it is now. It gives up when ctx ends.

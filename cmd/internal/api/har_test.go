@@ -24,6 +24,11 @@ func replaceWithLink(t *testing.T, path string) {
 
 func TestTheHARIsThatOfTheLog(t *testing.T) {
 	w := newWorld(t, "")
+	for _, method := range []string{"GET", "HEAD"} {
+		if answer, _ := w.call(method, "/network.har", ""); answer.StatusCode != 404 {
+			t.Errorf("%s, and there is no log: %d", method, answer.StatusCode)
+		}
+	}
 	w.write(w.log, lines(1, 500, 0))
 	log, err := netlog.OpenLog(w.log)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/agentenv/netlog/capture"
@@ -61,6 +62,7 @@ func (h *Handler) Get(w http.ResponseWriter, r *http.Request) {
 		WriteError(w, http.StatusNotFound, CodeNotFound, "there is no such capture")
 		return
 	case errors.Is(err, capture.ErrUnavailable):
+		h.Logger.Warn("no copy could be taken", "capture", names[0], "error", err)
 		w.Header().Set("Retry-After", "1")
 		WriteError(w, http.StatusServiceUnavailable, CodeUnavailable, "no copy can be taken now, ask again")
 		return
@@ -77,6 +79,10 @@ func (h *Handler) Get(w http.ResponseWriter, r *http.Request) {
 	// The tag holds while the capture grows: it tells whether a part is of the same
 	// capture, but not that there is nothing new.
 	r.Header.Del("If-None-Match")
+	// Parts are of a GET, and a range in another unit is as none (RFC 9110 §14.2).
+	if r.Method != http.MethodGet || !strings.HasPrefix(r.Header.Get("Range"), "bytes=") {
+		r.Header.Del("Range")
+	}
 	http.ServeContent(w, r, s.Name, time.Time{}, s.File)
 }
 

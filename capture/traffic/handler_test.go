@@ -7,8 +7,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -17,6 +19,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/agentenv/netlog/capture"
 )
 
 func TestListHasTheProtocolsShape(t *testing.T) {
@@ -152,6 +156,13 @@ func TestPartsOfACaptureAndTheRestOfOneThatGrew(t *testing.T) {
 		t.Errorf("a range: %d %q, %d bytes", answer.StatusCode, answer.Header.Get("Content-Range"), len(b))
 	}
 
+	for _, c := range []struct{ method, asked string }{{"HEAD", "bytes=24-39"}, {"GET", "packets=1-2"}} {
+		answer, _ := mustFetch(t, c.method, at, "Range", c.asked)
+		if answer.StatusCode != 200 || answer.ContentLength != int64(len(first)) {
+			t.Errorf("%s of %s: %d, %d bytes", c.method, c.asked, answer.StatusCode, answer.ContentLength)
+		}
+	}
+
 	write(t, dir, "site.pcap0", file) // in its place, as a writer that appends
 	rest := fmt.Sprintf("bytes=%d-", len(first))
 	answer, b = mustFetch(t, "GET", at, "Range", rest, "If-Range", tag)
@@ -170,6 +181,19 @@ func TestPartsOfACaptureAndTheRestOfOneThatGrew(t *testing.T) {
 	answer, b = mustFetch(t, "GET", at, "Range", rest, "If-Range", tag)
 	if answer.StatusCode != 200 || !bytes.Equal(b, pcap(1, 100)) || answer.Header.Get("ETag") == tag {
 		t.Errorf("the rest of another round: %d, %d bytes", answer.StatusCode, len(b))
+	}
+}
+
+// Whoever runs the server is told why there is no copy, such as that a disk is full.
+func TestWhyThereIsNoCopyIsTold(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "site.pcap0", nil) // its header is about to be written
+	var told bytes.Buffer
+	h := Handler{Ring: capture.Ring{Dir: dir}, Logger: slog.New(slog.NewTextHandler(&told, nil))}
+	answer := httptest.NewRecorder()
+	h.Get(answer, httptest.NewRequest("GET", GetPath+"?name=site.pcap0", nil))
+	if answer.Code != 503 || !strings.Contains(told.String(), "capture=site.pcap0") || !strings.Contains(told.String(), "overwritten while it was read") {
+		t.Errorf("%d: %s", answer.Code, &told)
 	}
 }
 

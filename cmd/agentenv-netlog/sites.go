@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -27,7 +28,8 @@ func newSites(token string) *cobra.Command {
 is what a gateway serves at http://gateway:8080/website/notes/, with TLS that they
 trust. Every other host is where the network has it. All of it goes to one log.
 
-CONFIG is JSON, in a file or, as -, on standard input:
+CONFIG is JSON, in a file or, as -, on standard input; "check" and "install" do
+without one where --from has the sites:
 
   {"user": "agent",
    "sites": [
@@ -73,7 +75,15 @@ func addSitesRoot(flags *pflag.FlagSet, root *string) {
 	flags.StringVar(root, "root", "", "`FOLDER` that holds the system's files, such as an image's (default: this system)")
 }
 
-// read reads a configuration, with the sites of --from and the secrets beside it.
+// args wants one configuration, or none where --from has the sites.
+func (f *sitesFlags) args(_ *cobra.Command, args []string) error {
+	if len(args) > 1 || len(args) == 0 && len(f.from) == 0 {
+		return fmt.Errorf("it takes one CONFIG, or none with --from, and got %d", len(args))
+	}
+	return nil
+}
+
+// read reads a configuration, "" for an empty one, with the sites of --from and the secrets beside it.
 func (f *sitesFlags) read(ctx context.Context, path string, stdin io.Reader) (site.Config, error) {
 	var c site.Config
 	var err error
@@ -89,7 +99,11 @@ func (f *sitesFlags) read(ctx context.Context, path string, stdin io.Reader) (si
 		sources = append(sources, source)
 	}
 	in, called := stdin, "standard input"
-	if path != "-" {
+	switch path {
+	case "-":
+	case "":
+		in = strings.NewReader("{}")
+	default:
 		file, err := os.Open(path)
 		if err != nil {
 			return c, failed(fmt.Errorf("read the configuration: %w", err), "name a file that you can read, or - for standard input")
@@ -100,8 +114,10 @@ func (f *sitesFlags) read(ctx context.Context, path string, stdin io.Reader) (si
 	if c, err = site.ReadConfig(in); err != nil {
 		return c, failed(fmt.Errorf("%s: %w", called, err), "see: agentenv-netlog sites --help")
 	}
-	if c, err = install.Complete(f.root, path, c); err != nil {
-		return c, failed(fmt.Errorf("read what lies beside %q: %w", path, err), "install it anew")
+	if path != "" {
+		if c, err = install.Complete(f.root, path, c); err != nil {
+			return c, failed(fmt.Errorf("read what lies beside %q: %w", path, err), "install it anew")
+		}
 	}
 	transport := &http.Transport{} // the gateway is near: no proxy of the environment's is between
 	defer transport.CloseIdleConnections()
@@ -128,16 +144,17 @@ func newSitesCheck() *cobra.Command {
 	var f sitesFlags
 	var asJSON bool
 	c := &cobra.Command{
-		Use:   "check CONFIG",
+		Use:   "check [CONFIG]",
 		Short: "Print what becomes of each name, and every problem",
 		Long: `Print what becomes of each name: served from a site's route, let through to where
 the network has it, or taken by a stronger name (a site's goes before a live one, that
 before an allowed host). Then each problem; there being one is exit status 1. Nothing
 is changed, and nobody is asked but for the cards of --from.`,
-		Example: "  agentenv-netlog sites check sites.json",
-		Args:    cobra.ExactArgs(1),
+		Example: `  agentenv-netlog sites check sites.json
+  agentenv-netlog sites check --from http://gateway:8080`,
+		Args: f.args,
 		RunE: func(c *cobra.Command, args []string) error {
-			config, err := f.read(c.Context(), args[0], c.InOrStdin())
+			config, err := f.read(c.Context(), strings.Join(args, ""), c.InOrStdin())
 			if err != nil {
 				return err
 			}

@@ -158,3 +158,35 @@ func TestSitesSupervisedInVain(t *testing.T) {
 		t.Error("it installed something")
 	}
 }
+
+// What a card has is enough to route a computer's sites; a configuration adds to it.
+func TestSitesOfACardAlone(t *testing.T) {
+	gateway := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, `{"name": "gateway", "children_environments": [{"name": "wiki", "url": "/svc/wiki/agentenv", "capabilities": {"extensions": [`+
+			`{"uri": "urn:agentenv:website/v1", "params": {"browse_url": "/website/wiki/"}}]}}]}`)
+	}))
+	defer gateway.Close()
+	const own = `{"sites": [{"name": "notes", "upstream": "http://gateway:8080/website/notes/"}]}`
+	for _, c := range []struct {
+		args  []string
+		sites int // of which the output tells; 0: the call is none
+		says  string
+	}{
+		{[]string{"--from", gateway.URL}, 1, ""},
+		{[]string{"--from", gateway.URL, "-"}, 2, ""},
+		{[]string{"-"}, 1, ""},
+		{nil, 0, "it takes one CONFIG, or none with --from, and got 0"},
+		{[]string{"--from", gateway.URL, "-", "-"}, 0, "it takes one CONFIG, or none with --from, and got 2"},
+	} {
+		var stdout bytes.Buffer
+		root := newRoot("")
+		root.SetArgs(append([]string{"sites", "check"}, c.args...))
+		root.SetIn(strings.NewReader(own))
+		root.SetOut(&stdout)
+		root.SetErr(io.Discard)
+		err := root.ExecuteContext(t.Context())
+		if got := strings.Count(stdout.String(), ".localhost"); got != c.sites || (err == nil) != (c.sites > 0) || err != nil && !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%q: %d sites, %v\n%s", c.args, got, err, &stdout)
+		}
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -27,7 +28,7 @@ type installReport struct {
 func newSitesInstall(token string) *cobra.Command {
 	var f sitesFlags
 	c := &cobra.Command{
-		Use:   "install CONFIG",
+		Use:   "install [CONFIG]",
 		Short: "Put the sites on this computer and serve them (root, Linux)",
 		Long: `Put the sites on this computer: certificates of an authority that is made for them,
 unless they are given; names in /etc/hosts, wildcards by a resolver in
@@ -42,10 +43,11 @@ A name that did not load is exit status 1, and all stays as it is. What keeps th
 sites from being installed is said before anything is written. A second time replaces
 the first. With --root only files are written: nothing is started or checked.`,
 		Example: `  sudo agentenv-netlog sites install sites.json
+  sudo agentenv-netlog sites install --from http://gateway:8080
   sudo agentenv-netlog sites install --from shop=http://gateway:8080 sites.json`,
-		Args: cobra.ExactArgs(1),
+		Args: f.args,
 		RunE: func(c *cobra.Command, args []string) error {
-			config, err := f.read(c.Context(), args[0], c.InOrStdin())
+			config, err := f.read(c.Context(), strings.Join(args, ""), c.InOrStdin())
 			if err != nil {
 				return err
 			}

@@ -44,7 +44,8 @@ type exchange struct {
 	unsent    error         // what kept the rest from going up; read after uploaded
 	came      atomic.Bool   // some of its body has come
 	abandoned atomic.Bool   // it goes nowhere any more and is read for the log alone
-	unwanted  chan struct{} // closed when it is abandoned; nil: it has no body
+	declined  atomic.Bool   // no more of it need come
+	unwanted  chan struct{} // closed when it is declined; nil: it has no body
 	hurried   atomic.Bool   // and what has not come by now is not waited for
 
 	up, down atomic.Int64 // bytes on the wire each way, heads and framing with them
@@ -178,13 +179,17 @@ func (ex *exchange) limitDrain() {
 // abandon says that the request goes nowhere any more: what still comes of its
 // body is only for the log.
 func (ex *exchange) abandon() {
-	if ex.abandoned.Swap(true) {
-		return
+	if !ex.abandoned.Swap(true) {
+		ex.decline()
+		ex.limitDrain()
 	}
-	if ex.unwanted != nil {
+}
+
+// decline says that no more of the request need come.
+func (ex *exchange) decline() {
+	if ex.unwanted != nil && !ex.declined.Swap(true) {
 		close(ex.unwanted)
 	}
-	ex.limitDrain()
 }
 
 // hurry does so when the browser is to learn at once of the exchange's end, which

@@ -33,9 +33,9 @@ func (ex *exchange) comes(pause time.Duration) bool {
 
 // awaitUpload waits for the rest of a request whose answer is on its way whole. The
 // server may go on taking it, for as long as it lasts. Where it takes no more, or no
-// more is to be expected, a browser that pauses learns of the exchange's end, by which
-// it stops.
-func (ex *exchange) awaitUpload() {
+// more is to be expected, a browser that pauses for that long learns of the exchange's
+// end, by which it stops.
+func (ex *exchange) awaitUpload(pause time.Duration) {
 	if ex.holdsBack() && !ex.comes(ex.drainTime()) && !ex.came.Load() {
 		ex.hurry()
 	}
@@ -44,7 +44,7 @@ func (ex *exchange) awaitUpload() {
 		return
 	case <-ex.unwanted:
 	}
-	if !ex.comes(restTime) {
+	if !ex.comes(pause) {
 		ex.hurry()
 	}
 	<-ex.uploaded
@@ -57,8 +57,8 @@ func (ex *exchange) holdsBack() bool {
 		!slices.ContainsFunc(ex.informational, func(i netlog.Informational) bool { return i.Status == http.StatusContinue })
 }
 
-// awaitUpload does so, and sees meanwhile that the server ends its connection. It tells
-// whether that goes on.
+// awaitUpload does so, and sees meanwhile that the server ends its connection, or its
+// half of it: that may still take what comes. It tells whether the connection goes on.
 func (u *upstream) awaitUpload(ex *exchange) bool {
 	if ex.isUploaded() {
 		return true
@@ -67,12 +67,12 @@ func (u *upstream) awaitUpload(ex *exchange) bool {
 	u.waiting.clear()
 	go func() {
 		defer close(over)
-		ex.awaitUpload()
+		ex.awaitUpload(lingerTime)
 		u.waiting.replace(past)
 	}()
 	err := u.br.await()
 	if err != nil && !isTimeout(err) {
-		ex.abandon()
+		ex.decline()
 	}
 	<-over
 	u.waiting.clear()

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"strings"
@@ -123,7 +124,7 @@ func TestUploadsThatOutlastTheirServers(t *testing.T) {
 // Nothing ends an upload that its server goes on taking behind its answer, though it
 // pauses: here until the server's word that it has the first piece.
 func TestAnUploadThatIsTakenBehindItsAnswer(t *testing.T) {
-	for _, to := range []string{"HTTP/1", "HTTP/2"} {
+	for _, to := range []string{"HTTP/1", "HTTP/1, half closed", "HTTP/2"} {
 		t.Run(to, func(t *testing.T) {
 			const pieces = 3
 			w := newWorld(t, nil)
@@ -150,6 +151,9 @@ func TestAnUploadThatIsTakenBehindItsAnswer(t *testing.T) {
 				addr = w.origin(func(p *party) {
 					p.head()
 					p.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+					if to == "HTTP/1, half closed" {
+						p.Conn.(*tls.Conn).CloseWrite()
+					}
 					for i := range pieces {
 						want := fmt.Sprint("piece ", i)
 						p.expect(want)

@@ -151,7 +151,7 @@ func (st *stream) conclude(up *h2.Stream, f *failure) {
 		paged = false
 	}
 	if f == nil {
-		ex.awaitUpload()
+		ex.awaitUpload(restTime)
 	}
 	<-ex.uploaded
 	if ex.unsent != nil {

@@ -31,6 +31,9 @@ type grpcServer struct {
 	ended chan error // why the callers of paused calls went away
 }
 
+// refusedSize is that of a message which ends its call.
+const refusedSize = 13
+
 func payload(n int32) *pb.Payload { return &pb.Payload{Body: pattern(int(n))} }
 
 func (s *grpcServer) UnaryCall(ctx context.Context, r *pb.SimpleRequest) (*pb.SimpleResponse, error) {
@@ -55,6 +58,9 @@ func (s *grpcServer) StreamingInputCall(up grpc.ClientStreamingServer[pb.Streami
 		}
 		if err != nil {
 			return err
+		}
+		if len(r.Payload.Body) == refusedSize {
+			return status.Error(codes.Aborted, "no more of it")
 		}
 		size += int32(len(r.Payload.Body))
 	}
@@ -198,6 +204,22 @@ func grpcCalls() []grpcCall {
 					m.received = append(m.received, answer)
 				}
 				return err
+			},
+		},
+		{
+			// The server ends the call while its client has not ended its side.
+			method: "StreamingInputCall", code: codes.Aborted,
+			do: func(ctx context.Context, c pb.TestServiceClient, m *messages) error {
+				up, err := c.StreamingInputCall(ctx)
+				if err != nil {
+					return err
+				}
+				r := &pb.StreamingInputCallRequest{Payload: payload(refusedSize)}
+				m.sent = append(m.sent, r)
+				if err := up.Send(r); err != nil {
+					return err
+				}
+				return up.RecvMsg(new(pb.StreamingInputCallResponse))
 			},
 		},
 		{method: "StreamingOutputCall", do: down(sizes(1, 0, 70_000, 200_000, 5), nil), trailers: []string{"grpc-status 0", "ended yes"}},

@@ -10,7 +10,7 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"strings"
+	"slices"
 	"syscall"
 
 	"github.com/agentenv/netlog/netlog"
@@ -210,17 +210,20 @@ func isCertificate(err error) bool {
 // refusedCertificate tells the alerts by which the other side says that it does
 // not take the certificate that it was shown, or shown none (RFC 8446 §6.2).
 func refusedCertificate(err error) bool {
+	// bad, unsupported, revoked, expired, unknown certificate; unknown CA; access
+	// denied; certificate unobtainable, its status or its hash bad; certificate required
+	return received(err, 42, 43, 44, 45, 46, 48, 49, 111, 113, 114, 116)
+}
+
+// received tells whether err is one of these alerts, from the other side.
+func received(err error, alerts ...tls.AlertError) bool {
 	var alert tls.AlertError
 	if errors.As(err, &alert) {
-		switch uint8(alert) {
-		case 42, 43, 44, 45, 46, 48, 49, 116: // bad, unsupported, revoked, expired, unknown certificate; unknown CA; access denied; certificate required
-			return true
-		}
-		return false
+		return slices.Contains(alerts, alert)
 	}
 	// Without QUIC crypto/tls wraps a received alert in a net.OpError whose text is
 	// all that is exported.
 	var op *net.OpError
 	return errors.As(err, &op) && op.Op == "remote error" &&
-		(strings.Contains(op.Err.Error(), "certificate") || strings.Contains(op.Err.Error(), "access denied"))
+		slices.ContainsFunc(alerts, func(a tls.AlertError) bool { return op.Err.Error() == a.Error() })
 }

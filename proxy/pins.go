@@ -1,11 +1,6 @@
 package proxy
 
-import (
-	"crypto/tls"
-	"errors"
-	"net"
-	"sync"
-)
+import "sync"
 
 // maxPins bounds the hosts that are remembered: a browser can make up any number.
 const maxPins = 10_000
@@ -48,18 +43,4 @@ func (c *client) pin(err error) {
 
 // isPin tells the alerts by which a browser says that a certificate is not the one
 // that it wants (RFC 8446 §6.2): bad_certificate, certificate_unknown, unknown_ca.
-func isPin(err error) bool {
-	var alert tls.AlertError
-	var op *net.OpError
-	for _, pin := range []tls.AlertError{42, 46, 48} {
-		if errors.As(err, &alert) && alert == pin {
-			return true
-		}
-		// Without QUIC crypto/tls wraps a received alert in a net.OpError whose
-		// text is all that is exported.
-		if errors.As(err, &op) && op.Op == "remote error" && op.Err.Error() == pin.Error() {
-			return true
-		}
-	}
-	return false
-}
+func isPin(err error) bool { return received(err, 42, 46, 48) }

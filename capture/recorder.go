@@ -312,7 +312,8 @@ func (w *watch) end(t *tcpdump) error {
 	return <-t.ended
 }
 
-// tell writes the status.
+// tell writes the status. Where there is no room beside the last one, which would go
+// on saying that it is running, it takes that one's.
 func (w *watch) tell(state string, err error) error {
 	s := &w.status
 	s.State, s.UpdatedAt = state, time.Now().UTC()
@@ -324,5 +325,9 @@ func (w *watch) tell(state string, err error) error {
 	}
 	all := w.ended.plus(w.now)
 	s.Captured, s.Received, s.Dropped, s.DroppedByInterface = all.captured, all.received, all.dropped, all.droppedByInterface
-	return s.write(w.Dir)
+	written := s.write(w.Dir)
+	if written != nil && state != StateRunning && os.Remove(statusPath(w.Dir, s.Name)) == nil {
+		written = s.write(w.Dir)
+	}
+	return written
 }

@@ -263,6 +263,10 @@ func TestACaptureGoesOnWhenTheDiskHasRoomAgain(t *testing.T) {
 	r := n.capture("--file-size", "1", "--files", "10")
 	n.ask(false, 100, "part")
 	until(t, "the disk to be full", func() bool { return strings.Contains(r.said.String(), "can't write its files") })
+	until(t, "its status to say so", func() bool {
+		code, said := r.check()
+		return code == 1 && strings.Contains(said, "it is restarting: tcpdump can't write its files")
+	})
 	d.do("mount", "-o", "remount,size=64m", d.path)
 	room := time.Now()
 	until(t, "it to capture again", func() bool { s := r.status(); return s.State == "running" && s.UpdatedAt.After(room) })

@@ -52,6 +52,9 @@ type captureStatus struct {
 func (r *recording) status() (s captureStatus) {
 	r.t.Helper()
 	b, err := os.ReadFile(filepath.Join(r.ring, "site.status.json"))
+	if errors.Is(err, fs.ErrNotExist) { // for a moment, where the disk is full
+		return s
+	}
 	if err == nil {
 		err = json.Unmarshal(b, &s)
 	}

@@ -51,6 +51,7 @@ func (c *checker) webarenaPost(p *postFacts) {
 	case p.text.kind == 0 && p.params.n > 0:
 		c.warn(rule, "request.postData.text", p.value, "is missing: it does not read params")
 	}
+	c.webarenaMark("request.postData.text", p.text, p.mimeType)
 	m := p.mimeType
 	if !m.is(kindString) {
 		return
@@ -67,6 +68,13 @@ func (c *checker) webarenaPost(p *postFacts) {
 	}
 }
 
+// webarenaMark looks for JSON that Python's parser refuses.
+func (c *checker) webarenaMark(field string, text, mimeType value) {
+	if strings.HasPrefix(text.text, "\ufeff") && strings.Contains(mimeType.text, "application/json") {
+		c.warn("webarena", field, text, "begins with a byte order mark: it can't parse the JSON behind that")
+	}
+}
+
 func (c *checker) webarenaAnswer(e *entryFacts) {
 	const rule = "webarena"
 	r := &e.response
@@ -74,6 +82,7 @@ func (c *checker) webarenaAnswer(e *entryFacts) {
 	if b.isBase64() && b.text.size > 0 && strings.Contains(b.mimeType.text, "application/json") {
 		c.warn(rule, "response.content.encoding", b.encoding, "is nothing to it: it reads the base64 as JSON")
 	}
+	c.webarenaMark("response.content.text", b.text, b.mimeType)
 	if b.text.kind == 0 && b.file.kind == kindString && strings.Contains(b.mimeType.text, "application/json") {
 		c.warn(rule, "response.content.text", b.value, "is missing: it does not look into %s", b.file.what())
 	}

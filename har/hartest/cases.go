@@ -270,6 +270,7 @@ func webArenaCases() []Case {
 		{Name: "boundary", Old: form, New: multipart(`boundary=x`)},
 		{Name: "multipart without a value", Old: form + `, "params": [{"name": "qty", "value": "3"}]`, New: multipart(`boundary=x`) + `, "params": [{"name": "qty"}]`, Faults: "2 request.postData.params[0] k6"},
 		{Name: "JSON in base64", Old: `"text": "{\"id\":1}"`, New: `"text": "eyJpZCI6MX0=", "encoding": "base64"`, Faults: "2 response.content.encoding webarena warning"},
+		{Name: "JSON behind a mark", Old: `"text": "{\"id\":1}"`, New: `"text": "\ufeff{\"id\":1}"`, Faults: "2 response.content.text webarena warning"},
 		{Name: "no response cookies", Old: sound[indexOf(`[{"name": "a", "value": "b", "path"`):indexAfter(`"secure": false}]`)], New: `[]`, Faults: "1 response.cookies webarena warning"},
 		{Name: "304 of a page", Old: `"status": 200`, New: `"status": 304`, Faults: "1 response.status webarena warning"},
 	}

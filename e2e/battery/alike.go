@@ -1,6 +1,7 @@
 package battery
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net/http/httputil"
@@ -88,7 +89,7 @@ func headsAlike(got, want string) error {
 		gotLine, wantLine = status(got), status(want)
 	}
 	if gotLine != wantLine {
-		return fmt.Errorf("its first line is another")
+		return errors.New("its first line is another")
 	}
 	for name, values := range wantFields {
 		if !slices.Contains(framingFields, name) && !slices.Equal(gotFields[name], values) {

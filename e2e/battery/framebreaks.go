@@ -24,14 +24,13 @@ func brokenFrames() []Case {
 		code   http2.ErrCode
 		// of the request that the frames are, if they are one
 		refused string // "code status"
-		method  string // "": GET
-		url     string // "": {o}/r
+		unread  bool   // nothing could be read of its head
 	}{
-		{name: "no HPACK", frames: []frame{block(http2.FrameHeaders, 5, "\xff\xff\xff\xff\xff\xff")}, code: compression, refused: "bad_request 0", method: "-", url: "{o}/"},
-		{name: "index beyond the table", frames: []frame{block(http2.FrameHeaders, 5, "\xff\x00")}, code: compression, refused: "bad_request 0", method: "-", url: "{o}/"},
+		{name: "no HPACK", frames: []frame{block(http2.FrameHeaders, 5, "\xff\xff\xff\xff\xff\xff")}, code: compression, refused: "bad_request 0", unread: true},
+		{name: "index beyond the table", frames: []frame{block(http2.FrameHeaders, 5, "\xff\x00")}, code: compression, refused: "bad_request 0", unread: true},
 		{name: "Huffman code that is none", frames: []frame{cut, block(http2.FrameContinuation, 5, "\x00\x81\xff\x81\xff")}, code: compression, refused: "bad_request 0"},
 		{name: "string past its block", frames: []frame{cut, block(http2.FrameContinuation, 5, "\x00\x05a")}, code: compression, refused: "bad_request 0"},
-		{name: "table size beyond its limit", frames: []frame{block(http2.FrameHeaders, 5, "\x3f\xe2\x1f")}, code: compression, refused: "bad_request 0", method: "-", url: "{o}/"},
+		{name: "table size beyond its limit", frames: []frame{block(http2.FrameHeaders, 5, "\x3f\xe2\x1f")}, code: compression, refused: "bad_request 0", unread: true},
 		{name: "PING in a header block", frames: []frame{cut, odd(http2.FramePing, 0, 0, "12345678")}, code: protocol, refused: "bad_request 0"},
 		{name: "HEADERS in a header block", frames: []frame{cut, getOn(7)}, code: protocol, refused: "bad_request 0"},
 		{name: "another stream's CONTINUATION", frames: []frame{cut, block(http2.FrameContinuation, 7, "")}, code: protocol, refused: "bad_request 0"},
@@ -66,12 +65,8 @@ func brokenFrames() []Case {
 		{name: "HEADERS too short for its priority", frames: []frame{odd(http2.FrameHeaders, http2.FlagHeadersPriority|endHeaders, 5, "\x00")}, code: size},
 	} {
 		method, url := "GET", "{o}/r"
-		switch b.method {
-		case "-":
-			method = ""
-		}
-		if b.url != "" {
-			url = b.url
+		if b.unread {
+			method, url = "", "{o}/"
 		}
 		// What was going on: a request that waits, and one that is being sent.
 		log := []entry{

@@ -147,9 +147,8 @@ func frameGoAways() []Case {
 			t.asks(getOn(1))
 			t.getsFrames(getOn(1))
 			t.answers(rst(1, http2.ErrCodeRefusedStream))
-			t.s = nil
-			t.getsFrames(getOn(1))
-			t.answers(fine(1)...)
+			t.getsFrames(getOn(3)) // the connection takes others (RFC 9113 §8.7)
+			t.answers(fine(3)...)
 			t.seesFrames(fine(1)...)
 		}, log: []entry{got()}},
 	}

@@ -174,15 +174,23 @@ func (c *Collector) text(err error) string {
 
 // end saves the manifest as it is to stay.
 func (n *collection) end(ctx context.Context) (*Manifest, error) {
-	if ctx.Err() != nil {
-		n.errs = append([]error{context.Cause(ctx)}, n.errs...)
-	}
 	err := summary(n.errs)
+	if ctx.Err() != nil {
+		err = because(context.Cause(ctx), err)
+	}
 	if saved := n.save(err); saved != nil {
 		err = errors.Join(err, saved)
 		n.set(err)
 	}
 	return n.manifest, err
+}
+
+// because is why a collection was broken off, and what had failed by then.
+func because(cause, err error) error {
+	if err == nil {
+		return cause
+	}
+	return fmt.Errorf("%w; %w", cause, err)
 }
 
 // summary is the first error, and how many there are behind it.
@@ -264,7 +272,7 @@ func (n *collection) captures(ctx context.Context, card *Card) {
 // failed notes why something is missing. What the end of ctx broke off is no
 // failure of its own.
 func (n *collection) failed(ctx context.Context, err error) {
-	if ctx.Err() == nil {
+	if ctx.Err() == nil || !errors.Is(err, context.Cause(ctx)) {
 		n.errs = append(n.errs, err)
 	}
 }

@@ -430,6 +430,29 @@ func TestACollectionThatIsBrokenOff(t *testing.T) {
 	}
 }
 
+// What had failed before is told too, and what was being tried again.
+func TestWhyACollectionThatIsBrokenOffHadNoMore(t *testing.T) {
+	e, dir := newEnv(t), t.TempDir()
+	for i := range 2 {
+		e.put(fmt.Sprintf("site.pcap%d", i), pcap(i, 10))
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	release := make(chan struct{})
+	e.fails("site.pcap1", status(503), func(http.ResponseWriter, *http.Request) {
+		cancel(errors.New("interrupted"))
+		<-release
+	})
+	m, err := func() (*Manifest, error) {
+		defer close(release)
+		return (&Collector{Client: newTestClient(t, e.url), Dir: dir}).Collect(ctx)
+	}()
+	holds(t, m, dir)
+	if err == nil || m.State != Partial || m.Error != `interrupted; "site.pcap1": the server answers 503 unavailable: ask again` {
+		t.Errorf("%+v, %v", m, err)
+	}
+}
+
 func TestAFolderThatIsNotForThis(t *testing.T) {
 	e := newEnv(t)
 	e.put("site.pcap0", pcap(1, 1))

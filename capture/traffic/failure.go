@@ -1,6 +1,7 @@
 package traffic
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -89,17 +90,23 @@ func (c *Client) clean(s string) string {
 	}, s), "\ufffd"), 200)
 }
 
-// retry does the work again as long as it may end otherwise.
+// retry does the work again as long as it may end otherwise. A try that the end of
+// ctx broke off tells less than the one before it, whose error it is then.
 func (c *Client) retry(ctx context.Context, work func() error) error {
+	var last error
 	pause := c.config.Backoff
 	for try := 1; ; try++ {
 		err := work()
-		if err == nil || ctx.Err() != nil || !temporary(err) || try == c.config.Tries {
+		if err != nil && ctx.Err() != nil {
+			return cmp.Or(last, err)
+		}
+		if err == nil || !temporary(err) || try == c.config.Tries {
 			return err
 		}
 		if wait(ctx, pause) != nil {
 			return err
 		}
+		last = err
 		pause *= 2
 	}
 }

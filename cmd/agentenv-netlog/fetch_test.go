@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -116,5 +117,28 @@ func TestTheBarOfAFetch(t *testing.T) {
 		if got := barText("site.pcap\x1b", c.done, c.total, c.room); got != c.want {
 			t.Errorf("%q, want %q", got, c.want)
 		}
+	}
+}
+
+// What a server sends beyond its answer is no business of the terminal's.
+func TestAServerThatSpeaksUnasked(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body := `{"format":"pcap","captures":[]}`
+		if r.URL.Path == "/.well-known/agent-env.json" {
+			body = `{"capabilities":{"extensions":[{"uri":"urn:agentenv:traffic/v1","params":{"methods":{"list":{"method":"GET","endpoint":"/list"}}}}]}}`
+		}
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer conn.Close()
+		fmt.Fprintf(conn, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%sunasked", len(body), body)
+		io.Copy(io.Discard, conn)
+	}))
+	defer server.Close()
+	p := start(t, "fetch", server.URL, "--out", filepath.Join(t.TempDir(), "out"))
+	if code := p.end(t); code != 0 || strings.Contains(p.stderr.String(), "nsolicited") {
+		t.Errorf("it ended with %d\n%s", code, p.stderr.String())
 	}
 }

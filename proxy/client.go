@@ -363,11 +363,15 @@ func (c *client) handlePlain(t wire.Target, at time.Time) bool {
 // turnDown ends an exchange that goes no further with the proxy's own page. It
 // always answers false: the connection takes no other request.
 func (c *client) turnDown(ex *exchange, f *failure) bool {
-	if f.Code == netlog.CodeClientGone || f.Code == netlog.CodeStopped {
+	gone := f.Code == netlog.CodeClientGone || f.Code == netlog.CodeStopped
+	if gone {
+		ex.hurry()
+	}
+	c.drain(ex)
+	if gone {
 		ex.finish(f)
 		return false
 	}
-	c.drain(ex)
 	ex.finish(f)
 	c.write(page(ex.method == http.MethodHead, f, ex.isSites()))
 	c.linger()

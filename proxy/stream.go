@@ -203,7 +203,7 @@ func (st *stream) newExchange(o *origin, at time.Time, authority string) *exchan
 func (st *stream) turnDown(f *failure) {
 	ex := st.ex
 	if !wanted(f) {
-		ex.finish(f)
+		st.conclude(nil, f)
 		return
 	}
 	if !st.uploading { // else it was bodiless, and is asked for once more

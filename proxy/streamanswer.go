@@ -155,11 +155,12 @@ func (st *stream) conclude(up *h2.Stream, f *failure) {
 	}
 	<-ex.uploaded
 	if ex.unsent != nil {
-		if f = ex.notSent(f); f != nil && f.Phase == netlog.PhaseWait && ex.marks.first.IsZero() {
-			sending := *f
-			sending.Phase = netlog.PhaseSend
-			f = &sending
-		}
+		f = ex.notSent(f)
+	}
+	if notWhole := ex.unsent != nil || !ex.sending.whole; notWhole && f != nil && f.Phase == netlog.PhaseWait && ex.marks.first.IsZero() {
+		sending := *f
+		sending.Phase = netlog.PhaseSend
+		f = &sending
 	}
 	if !paged && f != nil && ex.response == nil && wanted(f) && !f.isReset() {
 		st.page(ex, f)

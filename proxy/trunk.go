@@ -133,6 +133,9 @@ func (ts *trunks) made(t *trunk) {
 // newTrunkFor makes a connection for ex.
 func (c *client) newTrunkFor(ex *exchange, m *making) (t *trunk, l *link, f *failure) {
 	defer func() { c.trunks.made(t) }()
+	if err := ex.ctx.Err(); err != nil { // which may have ended the last one
+		return nil, nil, ex.fail(netlog.PhaseWait, err)
+	}
 	l, f = c.dialFor(ex, []string{"h2", "http/1.1"})
 	switch {
 	case f != nil && ex.ctx.Err() == nil:

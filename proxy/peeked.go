@@ -71,8 +71,8 @@ func (c *peeked) look() error {
 	buf := make([]byte, old+peekSize)
 	copy(buf, c.ahead)
 	n, err := c.Conn.Read(buf[old:])
-	c.ahead = buf[:old+n]
 	if n > 0 {
+		c.ahead = buf[:old+n]
 		return nil
 	}
 	if !isTimeout(err) {

@@ -34,6 +34,18 @@ func TestLookKeepsAReset(t *testing.T) {
 	}
 }
 
+// Most looks find nothing, on connections that live long.
+func TestALookThatFindsNothingHoldsNothing(t *testing.T) {
+	near, far := net.Pipe()
+	defer near.Close()
+	defer far.Close()
+	near.SetReadDeadline(past)
+	c := &peeked{Conn: near}
+	if err := c.look(); !isTimeout(err) || cap(c.ahead) != 0 {
+		t.Errorf("got %v, want a timeout; holds %d bytes, want 0", err, cap(c.ahead))
+	}
+}
+
 // The credentials for the proxy are in no line, wherever a browser puts them.
 func TestCredentialsInATrailer(t *testing.T) {
 	w := newWorld(t, nil)

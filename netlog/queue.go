@@ -70,12 +70,16 @@ func (b *Body) encoded() int64 {
 	return n
 }
 
-// reserve waits until size bytes have room, in the order of the calls. It is
-// false when lines are given up, for a stall or after Close.
-func (w *Writer) reserve(size int64) bool {
+// reserve waits until size bytes of a line of id have room, in the order of the calls;
+// id is 0 for the line that opens one. It is false when id is not open, or when lines
+// are given up, for a stall or after Close.
+func (w *Writer) reserve(id, size int64) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.stalled || w.closed {
+		return false
+	}
+	if _, ok := w.opened[id]; !ok && id != 0 {
 		return false
 	}
 	ticket := w.tickets

@@ -197,7 +197,7 @@ func (w *Writer) Open(o *Open) (id int64) {
 	if o.Request != nil {
 		size += o.Request.Body.encoded()
 	}
-	if !w.reserve(size) {
+	if !w.reserve(0, size) {
 		w.loseOpen()
 		return 0
 	}
@@ -219,7 +219,7 @@ func (w *Writer) Open(o *Open) (id int64) {
 
 // Answer writes the line of an answer whose body is still coming.
 func (w *Writer) Answer(id int64, a *Answer) {
-	if !w.isOpen(id) || !w.reserve(roughly) {
+	if w == nil || id == 0 || !w.reserve(id, roughly) {
 		return // the end line has it all again
 	}
 	l := w.newLine(roughly)
@@ -236,14 +236,14 @@ func (w *Writer) Answer(id int64, a *Answer) {
 
 // Message writes the line of a WebSocket message.
 func (w *Writer) Message(id int64, m *Message) {
-	if !w.isOpen(id) {
+	if w == nil || id == 0 {
 		return
 	}
 	size := roughly + int64(len(m.Base64))*4/3
 	if m.Text != nil {
 		size += int64(len(*m.Text))
 	}
-	if !w.reserve(size) {
+	if !w.reserve(id, size) {
 		w.loseEnd(id) // without this message the rest would be no record
 		return
 	}
@@ -262,7 +262,7 @@ func (w *Writer) Message(id int64, m *Message) {
 // End writes the line of an exchange or a tunnel that is over. Only the first
 // end of an id counts.
 func (w *Writer) End(id int64, d *End) {
-	if !w.isOpen(id) {
+	if w == nil || id == 0 {
 		return
 	}
 	size := int64(roughly)
@@ -272,7 +272,7 @@ func (w *Writer) End(id int64, d *End) {
 	if d.Response != nil {
 		size += d.Response.Body.encoded()
 	}
-	if !w.reserve(size) {
+	if !w.reserve(id, size) {
 		w.loseEnd(id)
 		return
 	}
@@ -309,16 +309,6 @@ func (w *Writer) Stats() WriterStats {
 	s.Open = int64(len(w.opened))
 	s.Stalled = w.stalled
 	return s
-}
-
-func (w *Writer) isOpen(id int64) bool {
-	if w == nil || id == 0 {
-		return false
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	_, ok := w.opened[id]
-	return ok
 }
 
 // unread reports a kept body that could not be read.

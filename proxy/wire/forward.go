@@ -62,8 +62,8 @@ func (a *Answer) AppendForward(dst []byte, o ForwardOptions) []byte {
 
 func appendForward(dst []byte, fields FieldList, o ForwardOptions, dropLength bool) []byte {
 	var length []byte
-	var options [maxConnection][]byte
-	n := connectionOptions(fields, &options)
+	var room [8][]byte
+	options := connectionOptions(fields, room[:0])
 	for i := range fields {
 		f := &fields[i]
 		switch role(f.Name) {
@@ -97,7 +97,7 @@ func appendForward(dst []byte, fields FieldList, o ForwardOptions, dropLength bo
 				dst = append(dst, f.Line...)
 			}
 		case endToEnd:
-			if !names(options[:n], f.Name) {
+			if !names(options, f.Name) {
 				dst = append(dst, f.Line...)
 			}
 		}
@@ -109,8 +109,7 @@ func appendForward(dst []byte, fields FieldList, o ForwardOptions, dropLength bo
 // not speak HTTP/1: by AppendForward's rules, but without a Transfer-Encoding too.
 func (a *Answer) EndToEnd() iter.Seq2[[]byte, []byte] {
 	return func(yield func(name, value []byte) bool) {
-		var options [maxConnection][]byte
-		n := connectionOptions(a.Fields, &options)
+		options := connectionOptions(a.Fields, nil)
 		drop, _ := a.transferCoding()
 		for i := range a.Fields {
 			f := &a.Fields[i]
@@ -126,7 +125,7 @@ func (a *Answer) EndToEnd() iter.Seq2[[]byte, []byte] {
 					continue
 				}
 			case endToEnd, host:
-				if names(options[:n], f.Name) {
+				if names(options, f.Name) {
 					continue
 				}
 			default:
@@ -139,17 +138,14 @@ func (a *Answer) EndToEnd() iter.Seq2[[]byte, []byte] {
 	}
 }
 
-// connectionOptions puts the elements of the Connection fields into options, and
-// says how many there are.
-func connectionOptions(fields FieldList, options *[maxConnection][]byte) int {
-	n := 0
+// connectionOptions appends the elements of the Connection fields to options.
+func connectionOptions(fields FieldList, options [][]byte) [][]byte {
 	for option := range fields.Elements("connection") {
-		if n < len(options) {
-			options[n] = option
-			n++
+		if len(options) < maxConnection {
+			options = append(options, option)
 		}
 	}
-	return n
+	return options
 }
 
 type fieldRole int

@@ -157,7 +157,8 @@ func (u *upstream) badHead(ex *exchange, err error) bool {
 		return u.fail(ex, failed(netlog.PhaseWait, netlog.CodeBadAnswer, "the answer is no HTTP: "+unreadable.Reason))
 	}
 	ex.response = &netlog.Response{Informational: ex.informational}
-	ex.receiving.frame(wire.Framing{Kind: wire.UntilClose}, ex.p.answerTap(""), true)
+	ex.receiving.frame(wire.Framing{Kind: wire.UntilClose}, true)
+	ex.p.tapAnswer(&ex.receiving.tap, "")
 	ex.receiving.take(u.answer.Raw, ex.p.now())
 	ex.from.begin(ex, &u.answer)
 	return u.conclude(ex, u.relay(ex), false)
@@ -222,7 +223,8 @@ func (u *upstream) final(ex *exchange) bool {
 		return u.switchProtocols(ex)
 	}
 	contentType, _ := a.Fields.Get("content-type")
-	ex.receiving.frame(framing, ex.p.answerTap(string(contentType)), true)
+	ex.receiving.frame(framing, true)
+	ex.p.tapAnswer(&ex.receiving.tap, string(contentType))
 	ex.receiving.unframed = (ex.oldHTTP || ex.http2) && framing.Kind == wire.ByChunks
 	goesOn := a.KeepAlive() && a.Minor > 0 && framing.Kind != wire.UntilClose
 	// Between http:// requests the browser's connection outlives the server's, but

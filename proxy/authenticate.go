@@ -58,7 +58,8 @@ func (c *client) skipBody() bool {
 		framing = wire.Framing{}
 	}
 	var b body
-	b.frame(framing, tap{blind: true}, false)
+	b.frame(framing, false)
+	b.tap.blind = true
 	c.conn.SetReadDeadline(time.Now().Add(lingerTime))
 	defer c.conn.SetReadDeadline(time.Time{})
 	for !b.whole {

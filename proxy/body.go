@@ -22,19 +22,19 @@ type body struct {
 	content  []byte // of the last take
 }
 
-// frame makes b follow a body that is delimited by f. Servers are read more
+// frame makes a new b follow a body that is delimited by f. Servers are read more
 // leniently than browsers.
-func (b *body) frame(f wire.Framing, t tap, lenient bool) {
-	*b = body{kind: f.Kind, left: f.Length, tap: t, chunks: wire.Chunked{Lenient: lenient}}
+func (b *body) frame(f wire.Framing, lenient bool) {
+	b.kind, b.left, b.chunks.Lenient = f.Kind, f.Length, lenient
 	if f.Kind == wire.Length {
 		b.tap.length, b.tap.framed = f.Length, true
 	}
 	b.whole = f.Kind == wire.None || f.Kind == wire.Length && f.Length == 0
 }
 
-// follow makes b follow what comes behind a head of HTTP/2, where pass takes it.
-func (b *body) follow(h *h2.Head, t tap) {
-	*b = body{kind: wire.UntilClose, tap: t, whole: h.End, left: -1}
+// follow makes a new b follow what comes behind a head of HTTP/2, where pass takes it.
+func (b *body) follow(h *h2.Head) {
+	b.kind, b.whole, b.left = wire.UntilClose, h.End, -1
 	if value, ok := h.Get("content-length"); ok {
 		if length, err := strconv.ParseInt(value, 10, 64); err == nil {
 			b.tap.length, b.left = length, length

@@ -86,7 +86,8 @@ func (c *client) newExchange(o *origin, at time.Time) *exchange {
 	}
 	var framing wire.Framing
 	if framing, ex.misframed = r.Framing(); ex.misframed == nil {
-		ex.sending.frame(framing, c.p.requestTap(), false)
+		ex.sending.frame(framing, false)
+		c.p.tapRequest(&ex.sending.tap)
 	}
 	url, target := urlOf(o, c.target, string(r.Target))
 	c.opened(ex, o, at, c.p.request(r, url, target))

@@ -280,7 +280,13 @@ func TestWithoutALogBodiesAreOnlyCounted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, tap := range []tap{p.requestTap(), p.answerTap("text/plain"), p.answerTap("")} {
+	for _, set := range []func(*tap){
+		p.tapRequest,
+		func(t *tap) { p.tapAnswer(t, "text/plain") },
+		func(t *tap) { p.tapAnswer(t, "") },
+	} {
+		var tap tap
+		set(&tap)
 		tap.pass(make([]byte, 1<<20), time.Time{})
 		if tap.size != 1<<20 || tap.hash != nil || tap.kept.size != 0 {
 			t.Errorf("size %d, hash %v, %d bytes kept", tap.size, tap.hash, tap.kept.size)

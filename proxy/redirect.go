@@ -33,7 +33,7 @@ func (c *client) redirect(ex *exchange) bool {
 		Status: http.StatusPermanentRedirect, Reason: http.StatusText(http.StatusPermanentRedirect),
 		Version: "HTTP/1.1", Headers: fields, HeaderBytes: int64(b.Len()),
 	}
-	ex.receiving.frame(wire.Framing{}, tap{}, true)
+	ex.receiving.frame(wire.Framing{}, true)
 	ex.finish(nil)
 	c.write(b.Bytes())
 	c.linger()

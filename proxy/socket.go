@@ -41,7 +41,7 @@ func (st *stream) switchTo(up *h2.Stream, h *h2.Head) {
 	ex.response.Informational = ex.informational
 	head := *ex.response
 	ex.entry.answer(&netlog.Answer{Time: ex.p.now(), Response: &head})
-	ex.receiving.frame(wire.Framing{}, tap{}, true)
+	ex.receiving.frame(wire.Framing{}, true)
 	s := &splice{live: newLive(ex.p.Timeouts.TunnelIdle), carried: make(chan struct{})}
 	fields := asWire(h.Regular())
 	protocol, _ := st.Head().Get(":protocol")

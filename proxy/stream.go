@@ -192,7 +192,8 @@ func (st *stream) newExchange(o *origin, at time.Time, authority string) *exchan
 	st.ex = ex
 	url, target := urlOf(o, t, raw)
 	ex.open.Stream = int64(st.ID())
-	ex.sending.follow(h, st.c.p.requestTap())
+	ex.sending.follow(h)
+	st.c.p.tapRequest(&ex.sending.tap)
 	ex.sending.whole = ex.sending.whole || upgrade // what comes then is no body
 	st.bodiless = ex.sending.whole
 	st.c.opened(ex, o, at, st.c.p.streamRequest(h, url, target))

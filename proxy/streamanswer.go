@@ -87,7 +87,8 @@ func (st *stream) answer(up *h2.Stream, h *h2.Head) *failure {
 	ex.response = ex.p.streamResponse(h)
 	ex.response.Informational = ex.informational
 	contentType, _ := h.Get("content-type")
-	ex.receiving.follow(h, ex.p.answerTap(contentType))
+	ex.receiving.follow(h)
+	ex.p.tapAnswer(&ex.receiving.tap, contentType)
 	here := up.Whole()
 	ex.announce(contentType, here)
 	_, located := h.Get("location")

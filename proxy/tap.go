@@ -106,32 +106,30 @@ func hexOf(sum []byte) string {
 	return string(text[:])
 }
 
-// requestTap is the tap for a request's body.
-func (p *Proxy) requestTap() tap { return p.tap(p.Keep.RequestBody) }
+// tapRequest sets a new tap up for a request's body.
+func (p *Proxy) tapRequest(t *tap) { p.tap(t, p.Keep.RequestBody) }
 
-// tap is one that keeps up to limit bytes.
-func (p *Proxy) tap(limit int64) tap {
-	if p.StandIn || p.Log == nil { // nobody is to have it
-		return tap{blind: true}
+// tap has a new tap keep up to limit bytes.
+func (p *Proxy) tap(t *tap, limit int64) {
+	if t.blind = p.StandIn || p.Log == nil; !t.blind { // else nobody is to have it
+		t.limit, t.noHash, t.kept.store = limit, p.NoHash, &p.bodies
 	}
-	return tap{limit: limit, noHash: p.NoHash, kept: kept{store: &p.bodies}}
 }
 
-// answerTap is the tap for an answer of the given Content-Type.
-func (p *Proxy) answerTap(contentType string) tap {
-	sniff := false
+// tapAnswer sets a new tap up for an answer of the given Content-Type.
+func (p *Proxy) tapAnswer(t *tap, contentType string) {
+	limit, sniff := p.Keep.ResponseBody, false
 	switch types := p.Keep.Types; {
 	case types == "none":
-		return p.tap(0)
+		limit = 0
 	case types == "all":
 	case contentType == "":
 		sniff = true
 	case !isTextType(contentType):
-		return p.tap(0)
+		limit = 0
 	}
-	t := p.tap(p.Keep.ResponseBody)
+	p.tap(t, limit)
 	t.sniff = sniff && t.limit > 0
-	return t
 }
 
 // isTextType tells whether a Content-Type is of those that are kept by default:

@@ -68,7 +68,7 @@ func (u *upstream) switchProtocols(ex *exchange) bool {
 	c := u.c
 	head := *ex.response
 	ex.entry.answer(&netlog.Answer{Time: ex.p.now(), Response: &head})
-	ex.receiving.frame(wire.Framing{}, tap{}, true)
+	ex.receiving.frame(wire.Framing{}, true)
 	upgrade, _ := u.answer.Fields.Get("upgrade")
 	s := &splice{live: newLive(ex.p.Timeouts.TunnelIdle), carried: make(chan struct{})}
 	if !ex.p.StandIn && strings.EqualFold(string(upgrade), "websocket") {

@@ -39,11 +39,13 @@ func (u *upstream) serve(ex *exchange, err error) bool {
 	if err != nil {
 		return u.unanswered(ex, err)
 	}
+	u.answer = ex.p.answers.take()
+	defer u.forget()
 	ex.marks.first = ex.p.now()
 	ex.writeOpen()                  // whoever has the answer finds the request in the log
 	u.waiting.renew(ex.marks.first) // else an old one could end in mid-head
 	for range maxInformational {
-		err := wire.ReadAnswer(u.br.Reader, &u.answer, headLimit)
+		err := wire.ReadAnswer(u.br.Reader, u.answer, headLimit)
 		if err != nil {
 			return u.badHead(ex, err)
 		}
@@ -160,20 +162,20 @@ func (u *upstream) badHead(ex *exchange, err error) bool {
 	ex.receiving.frame(wire.Framing{Kind: wire.UntilClose}, true)
 	ex.p.tapAnswer(&ex.receiving.tap, "")
 	ex.receiving.take(u.answer.Raw, ex.p.now())
-	ex.from.begin(ex, &u.answer)
+	ex.from.begin(ex, u.answer)
 	return u.conclude(ex, u.relay(ex), false)
 }
 
 // informational relays and records a 1xx, which an HTTP/1.0 client does not get.
 func (u *upstream) informational(ex *exchange) bool {
-	ex.rewriteAnswer(&u.answer)
+	ex.rewriteAnswer(u.answer)
 	if !ex.informs(u.answer.Status, len(u.answer.Raw), ex.p.headers(u.answer.Fields)) {
 		return u.fail(ex, tooInformative())
 	}
 	if ex.oldHTTP {
 		return true
 	}
-	if err := ex.from.inform(ex, &u.answer); err != nil {
+	if err := ex.from.inform(ex, u.answer); err != nil {
 		return u.conclude(ex, ex.browserGone(), false)
 	}
 	return true
@@ -200,7 +202,7 @@ func (ex *exchange) headBytes(a *wire.Answer) int64 {
 
 // final relays the answer proper.
 func (u *upstream) final(ex *exchange) bool {
-	a := &u.answer
+	a := u.answer
 	framing, err := a.Framing(ex.method)
 	if err != nil {
 		return u.badHead(ex, err)
@@ -367,6 +369,7 @@ func (u *upstream) conclude(ex *exchange, f *failure, goesOn bool) bool {
 	if f == nil && !u.awaitUpload(ex) {
 		goesOn = false
 	}
+	u.br.give() // it is as good as read, and the log may be slow
 	<-ex.uploaded
 	if ex.unsent != nil {
 		goesOn, ex.again = false, false

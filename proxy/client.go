@@ -20,7 +20,7 @@ import (
 	"github.com/agentenv/netlog/proxy/wire"
 )
 
-// A client is one browser connection, read by one goroutine: run.
+// A client is one browser connection, read by one goroutine at a time: see run.
 type client struct {
 	p      *Proxy
 	number int64
@@ -39,14 +39,15 @@ type client struct {
 	first       *early      // the connection for its first request, when it was made with the CONNECT
 	forbid      *failure    // what each of its requests is told
 	forbidAt    string      // the server's address, when that could not be used
+	next        func()      // the part that is due; nil: none is
 	refusedOurs func(error) // records a browser that turns out not to trust our certificate
 
-	trail   trail        // of its CONNECT, or of the http:// request in req
-	served  bool         // a request has been read on it
-	req     wire.Request // the head being served
-	target  wire.Target  // of req; zero when it could not be read
-	current *exchange    // that no upstream connection owns yet
-	upsRun  sync.WaitGroup
+	trail    trail     // of its CONNECT, or of the http:// request in req
+	served   bool      // a request has been read on it
+	*scratch           // nil: between requests
+	current  *exchange // that no upstream connection owns yet
+	awaited  *outcome  // of the exchange that one owns; nil: none is going on
+	upsRun   sync.WaitGroup
 
 	streams sync.WaitGroup // of HTTP/2, being served
 	asked   time.Time      // when the last of their heads had been read
@@ -55,8 +56,6 @@ type client struct {
 	upsMu sync.Mutex
 	ups   []*upstream // its connections to servers, the last used last
 
-	up      []byte   // a head on its way to a server
-	out     []byte   // a head on its way to the browser
 	writing deadline // for the browser to take what it is sent
 
 	mu       sync.Mutex
@@ -68,8 +67,12 @@ type client struct {
 	hung     bool      // its server's connection ended while it was busy
 }
 
-func newClient(p *Proxy, conn net.Conn) *client {
-	c := &client{p: p, number: p.clients.Add(1), addr: conn.RemoteAddr().String()}
+func newClient(p *Proxy, conn net.Conn, direct string) *client {
+	c := &client{p: p, number: p.clients.Add(1), addr: conn.RemoteAddr().String(), direct: direct}
+	c.next = c.serve
+	if direct == "https" {
+		c.next = c.directTLS
+	}
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
 	c.tcp = &peeked{Conn: conn}
 	c.use(c.tcp)
@@ -91,19 +94,30 @@ func (c *client) use(conn net.Conn) {
 	c.writing = deadline{set: conn.SetWriteDeadline, after: c.p.Timeouts.TunnelIdle}
 }
 
+// run does the connection's next part, which may leave another to a goroutine of its
+// own: handshakes take a deep stack, and one that then only waits would keep it.
 func (c *client) run() {
-	defer c.p.remove(c)
-	defer c.upsRun.Wait()
-	defer c.tcp.Close()
-	defer c.cancel(nil)
-	defer func() { c.br.give() }()
-	defer c.recovered("serving a browser")
-	if c.direct == "https" {
-		c.directTLS()
-	} else {
-		c.serve()
+	c.part()
+	if c.next != nil {
+		go c.run()
+		return
 	}
-	c.conn.Close()
+	c.br.give()
+	c.cancel(nil)
+	c.tcp.Close()
+	c.upsRun.Wait()
+	c.p.remove(c)
+}
+
+// part does the next part.
+func (c *client) part() {
+	defer c.recovered("serving a browser")
+	do := c.next
+	c.next = nil
+	do()
+	if c.next == nil {
+		c.conn.Close()
+	}
 }
 
 // recovered keeps a fault of ours to the connection that met it.
@@ -129,7 +143,7 @@ func (c *client) serve() {
 			return
 		}
 		c.served = true
-		if !c.handle(c.p.now()) || !c.rest() {
+		if !c.handle(c.p.now()) || !c.awaitAnswer() || !c.rest() {
 			return
 		}
 	}
@@ -138,6 +152,9 @@ func (c *client) serve() {
 // readHead reads a request's head into c.req. Most have come whole with their first
 // byte: they need no time limit.
 func (c *client) readHead() error {
+	if c.scratch == nil {
+		c.scratch = c.p.scratches.take()
+	}
 	if !wire.HeadIsHere(c.br.Reader) {
 		c.conn.SetReadDeadline(time.Now().Add(c.p.Timeouts.ClientHead))
 		defer c.conn.SetReadDeadline(time.Time{})

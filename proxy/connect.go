@@ -49,11 +49,12 @@ func (c *client) connect(t wire.Target, at time.Time) {
 }
 
 // unread gives back to the connection what was read of it behind the CONNECT's
-// head: a browser may send its ClientHello without waiting.
+// head, which has been served: a browser may send its ClientHello without waiting.
 func (c *client) unread() {
 	rest, _ := c.br.Peek(c.br.Buffered())
 	c.tcp.ahead = append(append([]byte(nil), rest...), c.tcp.ahead...)
 	c.br.give()
+	c.forget()
 }
 
 // denyTunnel ends a tunnel that does not come to be with our page.

@@ -16,6 +16,7 @@ import (
 // that reads the server; its owner alone ends it.
 type exchange struct {
 	entry
+	*outcome
 	c         *client
 	from      asker
 	ctx       context.Context // ends with its work
@@ -56,16 +57,23 @@ type exchange struct {
 	response      *netlog.Response // nil: there was no answer
 	receiving     body
 	answerLine    *time.Timer
-	delivered     atomic.Bool   // nothing but the end line is to come: the browser may close
-	switched      chan struct{} // closed when the answer is a 101; nil when it can't be
-	splice        *splice       // what that made of it
+	splice        *splice // what a 101 made of it
 	socket        *netlog.WebSocket
 	unparsed      bool
 	server        netlog.Server
-	dialled       *dialled      // the connection's making, in its first exchange
-	again         bool          // the browser's connection can take another request; read after done
-	done          chan struct{} // closed when the end line is written
+	dialled       *dialled // the connection's making, in its first exchange
 	closeDone     sync.Once
+}
+
+// An outcome is what the goroutine that reads the browser waits for. It waits for the
+// next request too, which may take long: the rest of the exchange is let go meanwhile.
+type outcome struct {
+	u         *upstream     // that owns the exchange
+	sent      bool          // all of the request has gone up
+	delivered atomic.Bool   // nothing but the end line is to come: the browser may close
+	switched  chan struct{} // closed when the answer is a 101; nil when it can't be
+	again     bool          // the browser's connection can take another request; read after done
+	done      chan struct{} // closed when the end line is written
 }
 
 // newExchange is the exchange of the head in c.req, read at the given time. Its open
@@ -81,9 +89,6 @@ func (c *client) newExchange(o *origin, at time.Time) *exchange {
 		upgrade: asksToUpgrade(r),
 		expects: r.Fields.HasToken("expect", "100-continue"),
 	}
-	if ex.upgrade {
-		ex.switched = make(chan struct{})
-	}
 	var framing wire.Framing
 	if framing, ex.misframed = r.Framing(); ex.misframed == nil {
 		ex.sending.frame(framing, false)
@@ -91,6 +96,9 @@ func (c *client) newExchange(o *origin, at time.Time) *exchange {
 	}
 	url, target := urlOf(o, c.target, string(r.Target))
 	c.opened(ex, o, at, c.p.request(r, url, target))
+	if ex.upgrade {
+		ex.switched = make(chan struct{})
+	}
 	ex.begin()
 	c.current = ex
 	return ex
@@ -99,7 +107,8 @@ func (c *client) newExchange(o *origin, at time.Time) *exchange {
 // opened makes ex an exchange for o, of a request that was read at the given time.
 func (c *client) opened(ex *exchange, o *origin, at time.Time, r *netlog.Request) {
 	ex.c, ex.origin = c, o
-	ex.uploaded, ex.done = make(chan struct{}), make(chan struct{})
+	ex.uploaded = make(chan struct{})
+	ex.outcome = &outcome{done: make(chan struct{})}
 	ex.p, ex.secret = c.p, o.redact
 	ex.open = netlog.Open{
 		Time: at, Kind: netlog.KindExchange, Via: o.via, Site: o.site(),

@@ -117,11 +117,10 @@ func (c *client) intercept(target Target, d Decision, e *early, at time.Time) {
 	switch {
 	case !c.rest() || c.hungUp():
 	case c.alpn == "h2":
-		c.serveStreams()
+		c.next = c.serveStreams
 	default:
-		c.serve()
+		c.next = c.serve
 	}
-	c.conn.Close()
 }
 
 // unrecognizedName is the alert for a name that the connection is not for

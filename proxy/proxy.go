@@ -41,6 +41,7 @@ import (
 
 	"github.com/agentenv/netlog/netlog"
 	"github.com/agentenv/netlog/proxy/h2"
+	"github.com/agentenv/netlog/proxy/wire"
 )
 
 // What is kept of bodies when Config.Keep is zero, in bytes.
@@ -187,6 +188,8 @@ type Proxy struct {
 	bodies    store
 	buffers   h2.Buffers
 	readers   sync.Pool // of *bufio.Reader, what readers have while they do not wait
+	scratches pool[scratch]
+	answers   pool[wire.Answer]
 	inflating sync.Pool // of *inflating, what compressed messages are read with
 
 	mu        sync.Mutex
@@ -281,8 +284,7 @@ func (p *Proxy) accept(l net.Listener, direct string) error {
 			}
 			return err
 		}
-		c := newClient(p, conn)
-		c.direct = direct
+		c := newClient(p, conn, direct)
 		if !p.add(c) {
 			conn.Close()
 			continue

@@ -8,7 +8,7 @@ import (
 )
 
 // readBuffer takes two TLS records.
-const readBuffer = 32 << 10
+const readBuffer = 16 << 10
 
 // A reader buffers what comes over a connection. It takes its buffer from a pool
 // when something has come, and gives it back before it waits: most connections wait

@@ -61,17 +61,12 @@ func (c *client) page(ex *exchange, f *failure) {
 	c.write(page(ex.method == http.MethodHead, f, ex.isSites()))
 }
 
-// keepOut bounds the buffers that a connection holds between its exchanges.
-const keepOut = 8 << 10
-
 // release leaves the connection to its next request, or makes it end: the same way
 // as the server's when the answer broke off, so that a broken answer never ends
 // cleanly.
 func (c *client) release(ex *exchange, f *failure, reset bool) {
-	if cap(c.out) > keepOut {
-		c.out = nil
-	}
 	if ex.again && c.rest() {
+		c.forget()
 		c.conn.SetReadDeadline(time.Now().Add(c.p.Timeouts.Idle))
 		return
 	}

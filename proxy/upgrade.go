@@ -75,7 +75,7 @@ func (u *upstream) switchProtocols(ex *exchange) bool {
 		s.messages = newMessages(&ex.entry, u.answer.Fields)
 	}
 	ex.splice = s
-	c.begin(ex, &u.answer)
+	c.begin(ex, u.answer)
 	if err := c.flush(ex); err != nil {
 		return u.conclude(ex, ex.browserGone(), false)
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/agentenv/netlog/proxy/wire"
 )
 
-// exchange relays one request and its answer. It says whether the connection can
-// take another request.
+// exchange relays one request, and leaves the answer to awaitAnswer. It is false when
+// there is to be neither that nor another request.
 func (c *client) exchange(ex *exchange, forward wire.ForwardOptions) bool {
 	if ex.misframed != nil {
 		return c.turnDown(ex, refusal(netlog.RefusedBadRequest, http.StatusBadRequest, ex.misframed.Error()))
@@ -31,20 +31,19 @@ func (c *client) exchange(ex *exchange, forward wire.ForwardOptions) bool {
 	if f != nil {
 		return c.turnDown(ex, f)
 	}
-	sent := c.upload(ex, u, head)
-	return c.awaitAnswer(ex, u, sent)
+	c.awaited, ex.outcome.u = ex.outcome, u
+	c.upload(ex, u, head)
+	return true
 }
 
-// upload sends the request and says so, even when a fault of ours ends it. It
-// tells whether all of it went up.
-func (c *client) upload(ex *exchange, u *upstream, head []byte) bool {
+// upload sends the request and says so, even when a fault of ours ends it.
+func (c *client) upload(ex *exchange, u *upstream, head []byte) {
 	c.current = nil // u owns it
 	ex.unsent = errFault
 	defer close(ex.uploaded)
 	err := c.send(ex, u, head)
 	c.conn.SetReadDeadline(time.Time{})
-	ex.unsent = err
-	return err == nil
+	ex.unsent, ex.sent = err, err == nil
 }
 
 var errFault = failed(netlog.PhaseProxy, netlog.CodeInternal, "a fault of the proxy's own")
@@ -73,7 +72,7 @@ func (ex *exchange) forwardHead(o wire.ForwardOptions) ([]byte, error) {
 	if parent != nil {
 		head = append(head[:len(head)-len("\r\n")], ex.c.markFor(ex)+parent.authorization()+"\r\n"...)
 	}
-	if !ex.http2 && cap(head) <= keepOut {
+	if !ex.http2 {
 		ex.c.up = head
 	}
 	return head, nil
@@ -213,24 +212,29 @@ func (c *client) drain(ex *exchange) {
 	}
 }
 
-// awaitAnswer waits for the end of an exchange that its upstream connection owns,
-// and for what the browser does next: until that is due, its going away ends the
-// work upstream. It says whether the connection can take another request.
-func (c *client) awaitAnswer(ex *exchange, u *upstream, sent bool) bool {
+// awaitAnswer waits for the end of the exchange that goes on, if one does, and for
+// what the browser does next: until that is due, its going away ends the work upstream.
+// It says whether the connection can take another request.
+func (c *client) awaitAnswer() bool {
+	o := c.awaited
+	if o == nil {
+		return true
+	}
+	c.awaited = nil
 	var err error
-	if sent {
-		if err = c.br.await(); err != nil && !mayClose(ex) {
+	if o.sent {
+		if err = c.br.await(); err != nil && !o.mayClose() {
 			c.cancel(errClientGone)
 		}
 	}
 	select {
-	case <-ex.switched:
-		c.carry(ex, u)
-		<-ex.done
+	case <-o.switched:
+		c.carry(o.u.current(), o.u)
+		<-o.done
 		return false
-	case <-ex.done:
+	case <-o.done:
 	}
-	if ex.again && err == nil {
+	if o.again && err == nil {
 		return true
 	}
 	// Reading on lets the browser have the answer before the end (RFC 9112 §9.6).
@@ -241,14 +245,14 @@ func (c *client) awaitAnswer(ex *exchange, u *upstream, sent bool) bool {
 // mayClose tells whether the browser's connection may end now without the
 // exchange being the worse for it: the answer is on its way whole, or the
 // protocol was switched and ends as that one does.
-func mayClose(ex *exchange) bool {
-	if ex.delivered.Load() {
+func (o *outcome) mayClose() bool {
+	if o.delivered.Load() {
 		return true
 	}
 	select {
-	case <-ex.switched:
+	case <-o.switched:
 		return true
-	case <-ex.done:
+	case <-o.done:
 		return true
 	default:
 		return false

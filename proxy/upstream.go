@@ -21,9 +21,9 @@ type upstream struct {
 	link
 
 	br     *reader
-	answer wire.Answer
-	reset  bool        // the server reset the connection
-	unbind func() bool // of the exchange's work; nil: it is the browser connection's
+	answer *wire.Answer // that is being read, or relayed
+	reset  bool         // the server reset the connection
+	unbind func() bool  // of the exchange's work; nil: it is the browser connection's
 
 	waiting deadline // for an answer's first byte
 	writing deadline // for the server to take what it is sent

@@ -64,7 +64,7 @@ func TestAnswerBehindInformationalOnes(t *testing.T) {
 
 // A server that says 100 and then no more is not waited for without an end.
 func TestSilenceBehindAnInformationalAnswer(t *testing.T) {
-	w := newWorld(t, func(c *Config) { c.Timeouts.Answer = 50 * time.Millisecond })
+	w := newWorld(t, func(c *Config) { c.Timeouts.Answer = time.Second })
 	addr := w.origin(func(p *party) {
 		p.head()
 		p.send("HTTP/1.1 103 Early Hints\r\n\r\n")

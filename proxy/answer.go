@@ -368,6 +368,7 @@ func (u *upstream) conclude(ex *exchange, f *failure, goesOn bool) bool {
 	}
 	if f == nil && !u.awaitUpload(ex) {
 		goesOn = false
+		ex.again = ex.again && u.c.origin == nil // as idleEnded has it
 	}
 	u.br.give() // it is as good as read, and the log may be slow
 	<-ex.uploaded

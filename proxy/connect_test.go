@@ -460,6 +460,46 @@ func TestReusedConnectionDies(t *testing.T) {
 	})
 }
 
+// A lateConn is done with what it sends inside TLS only when it is told so.
+type lateConn struct {
+	net.Conn
+	done chan struct{}
+}
+
+func (c lateConn) Write(b []byte) (int, error) {
+	n, err := c.Conn.Write(b)
+	const applicationData = 23 // RFC 8446 §5.1
+	if b[0] == applicationData {
+		<-c.done
+	}
+	return n, err
+}
+
+// Nor does the browser's connection outlive a server's that ends right behind its
+// answer, before the request is known to have gone up.
+func TestServerClosesBehindItsAnswer(t *testing.T) {
+	for range 20 { // either may be seen first
+		done := make(chan struct{})
+		w := newWorld(t, func(c *Config) {
+			c.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+				conn, err := new(net.Dialer).DialContext(ctx, network, address)
+				return lateConn{conn, done}, err
+			}
+		})
+		addr := w.origin(func(p *party) {
+			p.head()
+			p.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+		}, "127.0.0.1")
+		b := w.secure(addr, "127.0.0.1")
+		b.send("GET / HTTP/1.1\r\nHost: " + addr + "\r\n\r\n")
+		b.expect("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+		close(done)
+		b.expectEnd()
+		w.waitFor(1)
+		w.want(addr, "exchange mitm GET https://ADDR/ 200")
+	}
+}
+
 // When the server closes an idle connection, the browser's ends too.
 func TestIdleServerCloses(t *testing.T) {
 	w := newWorld(t, nil)
@@ -492,38 +532,44 @@ func TestBrowserGoesAway(t *testing.T) {
 		if err := <-cancelled; !errors.Is(err, context.Canceled) {
 			t.Errorf("dialling ended with %v", err)
 		}
+		w.waitFor(1)
 		w.want("", "exchange plain GET http://slow.test/ failed connect client_gone")
 	})
 	t.Run("waiting", func(t *testing.T) {
 		w := newWorld(t, nil)
-		gone := make(chan bool, 1)
+		came, gone := make(chan bool, 1), make(chan bool, 1)
 		addr := w.origin(func(p *party) {
 			p.head()
+			came <- true
 			p.rest()
 			gone <- true
 		})
 		b := w.browser()
 		b.send("GET http://" + addr + "/ HTTP/1.1\r\nHost: " + addr + "\r\n\r\n")
-		w.logHas("/")
+		<-came
 		b.Close()
 		<-gone
+		w.waitFor(1)
 		w.want(addr, "exchange plain GET http://ADDR/ failed wait client_gone")
 	})
 	t.Run("sending", func(t *testing.T) {
 		w := newWorld(t, nil)
-		gone := make(chan string, 1)
+		came, gone := make(chan bool, 1), make(chan string, 1)
 		addr := w.origin(func(p *party) {
 			p.head()
+			p.expect("half")
+			came <- true
 			s, _ := p.rest()
 			gone <- s
 		})
 		b := w.browser()
 		b.send("POST http://" + addr + "/ HTTP/1.1\r\nHost: " + addr + "\r\nContent-Length: 10\r\n\r\nhalf")
-		w.logHas("POST")
+		<-came
 		b.Close()
-		if got := <-gone; got != "half" {
-			t.Errorf("the server got %q", got)
+		if got := <-gone; got != "" {
+			t.Errorf("the server got %q more", got)
 		}
+		w.waitFor(1)
 		p := w.want(addr, "exchange plain POST http://ADDR/ failed send client_gone")[0]
 		if p.requestBody().Size != 4 {
 			t.Errorf("body: %+v", p.requestBody())
@@ -559,13 +605,19 @@ func TestShutdownEndsWhatIsOpen(t *testing.T) {
 			return Decision{}
 		}
 	})
-	addr := w.origin(func(p *party) { p.rest() })
+	came := make(chan bool, 2)
+	addr := w.origin(func(p *party) {
+		p.br.Peek(1)
+		came <- true
+		p.rest()
+	})
 	b := w.browser()
 	b.send("GET http://" + addr + "/open HTTP/1.1\r\nHost: " + addr + "\r\n\r\n")
-	w.logHas("/open")
+	<-came
 	tunnel := w.connect(addr)
 	tunnel.send("x")
-	eventually(t, "the tunnel's open line", func() bool { return w.log.Stats().Open == 2 })
+	<-came
+	eventually(t, "the open lines", func() bool { return w.log.Stats().Open == 2 })
 	w.want(addr, "exchange plain GET http://ADDR/open failed wait stopped", "tunnel tunnel ADDR failed receive stopped")
 }
 

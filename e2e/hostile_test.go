@@ -32,6 +32,7 @@ type hostility struct {
 type hostileServer struct {
 	host    string
 	running sync.WaitGroup
+	did     chan string // what it has done, by its name
 	mu      sync.Mutex
 	conns   []net.Conn
 }
@@ -42,7 +43,7 @@ func startHostile(t *testing.T, w *world, all []hostility) *hostileServer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &hostileServer{host: l.Addr().String()}
+	s := &hostileServer{host: l.Addr().String(), did: make(chan string, 10*len(all))}
 	s.running.Go(func() {
 		for {
 			conn, err := l.Accept()
@@ -83,6 +84,7 @@ func (s *hostileServer) serve(t *testing.T, conn net.Conn, all []hostility) {
 	for _, h := range all {
 		if path == "/"+h.name {
 			h.do(t, f)
+			s.did <- h.name
 			// What was sent is to be read before the connection ends.
 			f.await(f.over)
 		}
@@ -302,6 +304,8 @@ func TestHostileServers(t *testing.T) {
 		t.Run(h.name, func(t *testing.T) {
 			c := p.multiplexing()
 			is(t, "what the browser got", ask(c, "https://"+s.host+"/"+h.name), h.came)
+			for <-s.did != h.name { // the server's connection ends with the browser's
+			}
 			c.CloseIdleConnections()
 		})
 	}

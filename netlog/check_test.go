@@ -78,12 +78,13 @@ func lineSchema(t testing.TB) *jsonschema.Schema {
 	if err != nil {
 		t.Fatal(err)
 	}
+	const name = "netlog:line.json" // no name of a file, whose folder may have spaces
 	c := jsonschema.NewCompiler()
 	c.AssertContent()
-	if err := c.AddResource("line.json", doc); err != nil {
+	if err := c.AddResource(name, doc); err != nil {
 		t.Fatal(err)
 	}
-	return c.MustCompile("line.json")
+	return c.MustCompile(name)
 }
 
 // TestCheck breaks one rule at a time. schema.json forbids what Check calls a

@@ -103,10 +103,10 @@ func TestLinesMatchSchema(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := jsonschema.NewCompiler()
-	if err := c.AddResource("schema.json", doc); err != nil {
+	if err := c.AddResource("netlog:schema.json", doc); err != nil {
 		t.Fatal(err)
 	}
-	schema, err := c.Compile("schema.json")
+	schema, err := c.Compile("netlog:schema.json")
 	if err != nil {
 		t.Fatal(err)
 	}

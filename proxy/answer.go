@@ -158,6 +158,7 @@ func (u *upstream) badHead(ex *exchange, err error) bool {
 	if ex.origin.route != nil || ex.http2 {
 		return u.fail(ex, failed(netlog.PhaseWait, netlog.CodeBadAnswer, "the answer is no HTTP: "+unreadable.Reason))
 	}
+	ex.strange.Store(true)
 	ex.response = &netlog.Response{Informational: ex.informational}
 	ex.receiving.frame(wire.Framing{Kind: wire.UntilClose}, true)
 	ex.p.tapAnswer(&ex.receiving.tap, "")

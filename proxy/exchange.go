@@ -71,6 +71,7 @@ type outcome struct {
 	u         *upstream     // that owns the exchange
 	sent      bool          // all of the request has gone up
 	delivered atomic.Bool   // nothing but the end line is to come: the browser may close
+	strange   atomic.Bool   // the answer is no HTTP to us, whose end the browser may see before its connection's
 	switched  chan struct{} // closed when the answer is a 101; nil when it can't be
 	again     bool          // the browser's connection can take another request; read after done
 	done      chan struct{} // closed when the end line is written

@@ -20,7 +20,10 @@ import (
 // Why a client's context ended.
 var (
 	errClientGone = errors.New("the browser went away")
-	errStopped    = errors.New("the proxy was stopped")
+	// A browser can take for HTTP what is none to us. It repeats on a new connection
+	// what this one, which is closed, does not answer.
+	errClientWentOn = errors.New("the browser saw the answer's end before the server closed")
+	errStopped      = errors.New("the proxy was stopped")
 )
 
 // errOwnAddress is the error of dialling the proxy itself.
@@ -74,7 +77,7 @@ func (p *Proxy) failure(ctx context.Context, phase netlog.Phase, err error) *fai
 	switch cause := context.Cause(ctx); {
 	case p.killed.Load(), cause == errStopped:
 		return failed(phase, netlog.CodeStopped, errStopped.Error())
-	case cause == errClientGone, errors.As(cause, new(browserReset)):
+	case cause == errClientGone, cause == errClientWentOn, errors.As(cause, new(browserReset)):
 		return failed(phase, netlog.CodeClientGone, cause.Error())
 	case errors.As(cause, &fault):
 		return fault.failed(phase)

@@ -223,8 +223,12 @@ func (c *client) awaitAnswer() bool {
 	c.awaited = nil
 	var err error
 	if o.sent {
-		if err = c.br.await(); err != nil && !o.mayClose() {
+		err = c.br.await()
+		switch {
+		case err != nil && !o.mayClose():
 			c.cancel(errClientGone)
+		case err == nil && o.strange.Load():
+			c.cancel(errClientWentOn)
 		}
 	}
 	select {

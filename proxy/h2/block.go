@@ -212,7 +212,9 @@ func (c *Conn) openOrEnd(id uint32, h *Head) (opened *Stream, err error) {
 	if !c.heard { // what was begun meanwhile may be more
 		most = max(most, unsettledStreams)
 	}
-	if len(c.streams) >= most || c.active >= 2*most {
+	// The end of one that is over for its browser may still be at work, though not of
+	// any number.
+	if len(c.streams) >= most || c.active >= max(2*most, unsettledStreams) {
 		return c.refuse(id, h)
 	}
 	h.Malformed = checkRequest(h, c.offer.Connect)

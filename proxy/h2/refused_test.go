@@ -114,6 +114,30 @@ func TestARequestThatEndsItsConnection(t *testing.T) {
 	}
 }
 
+// A browser that was offered one request at once may make the next when it has the
+// answer, however long the end of the one before takes here.
+func TestARequestBehindAnEndThatTakesLong(t *testing.T) {
+	s, streams := newServed(t, nil)
+	s.greet()
+	s.Offer(Offer{MaxStreams: 1})
+	s.fr.WriteSettingsAck()
+	s.fr.WriteSettingsAck()
+	var open []*Stream
+	for i := range uint32(20) {
+		s.head(2*i+1, true, get("/"))
+		st := <-streams
+		if h := st.Head(); h.Refused != nil {
+			t.Fatalf("request %d: %v", i, h.Refused)
+		}
+		check(t, st.WriteHead(fields(":status", "204"), true))
+		want[*http2.HeadersFrame](s.peer)
+		open = append(open, st)
+	}
+	for _, st := range open {
+		st.Close()
+	}
+}
+
 // SETTINGS are to be acknowledged, each in its time (RFC 9113 §6.5.3).
 func TestSettingsThatAreNotAcknowledged(t *testing.T) {
 	const long = time.Hour

@@ -51,7 +51,9 @@ func (st *stream) over(t *trunk, last bool) bool {
 	}
 	if !st.bodiless {
 		st.uploading = true
-		up.OnGone(st.unwanted)
+		// The browser hears of it once it pauses: curl 7.88 loses an answer whose stream
+		// is reset in the same read.
+		up.OnGone(func(error) { ex.abandon() })
 		go st.upload(trunkSink{up})
 	} else if ex.marks.sent = ex.p.now(); !st.uploading { // else it is the second time
 		st.uploading = true
@@ -67,17 +69,6 @@ func (st *stream) over(t *trunk, last bool) bool {
 		st.conclude(up, st.answer(up, h))
 	}
 	return true
-}
-
-// unwanted ends the sending of a request whose stream err has ended on the server's
-// side. A reset says that no more of it is wanted, and reaches the browser at once.
-func (st *stream) unwanted(err error) {
-	var e *h2.Error
-	if errors.As(err, &e) && e.Remote && e.Stream {
-		st.ex.hurry()
-	} else {
-		st.ex.abandon()
-	}
 }
 
 // code is that of a browser's end of the stream, for the server.

@@ -288,14 +288,8 @@ func (s *stage) check(e pair, p *plan) {
 	if len(a.Informational) != hints {
 		bad("the number of 1xx", len(a.Informational), hints)
 	}
-	t, sum := e.end.Timings, int64(0)
-	for _, d := range []int64{t.Blocked, t.DNS, t.Connect, t.Send, t.Wait, t.Receive} {
-		if d != netlog.Absent {
-			sum += d
-		}
-	}
-	if sum != t.Total {
-		bad("the sum of the timings", sum, t.Total)
+	if sum := e.phases(); sum != e.end.Timings.Total {
+		bad("the sum of the timings", sum, e.end.Timings.Total)
 	}
 }
 

@@ -290,14 +290,8 @@ func (th *theatre) check(e pair, s *script, addr string) {
 			body("answer's body", a.Body, content('d', s.ID, total(s.Down))[:s.Down[0]])
 		}
 	}
-	t, sum := e.end.Timings, int64(0)
-	for _, d := range []int64{t.Blocked, t.DNS, t.Connect, t.Send, t.Wait, t.Receive} {
-		if d != netlog.Absent {
-			sum += d
-		}
-	}
-	if sum != t.Total {
-		bad("sum of the timings", sum, t.Total)
+	if sum := e.phases(); sum != e.end.Timings.Total {
+		bad("sum of the timings", sum, e.end.Timings.Total)
 	}
 }
 

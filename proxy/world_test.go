@@ -124,6 +124,17 @@ func (p pair) requestBody() *netlog.Body {
 	return p.open.Request.Body
 }
 
+// phases is the sum of an entry's phases, in microseconds, which is to be their total.
+func (p pair) phases() (sum int64) {
+	t := p.end.Timings
+	for _, d := range []int64{t.Blocked, t.DNS, t.Connect, t.Send, t.Wait, t.Receive} {
+		if d != netlog.Absent {
+			sum += d
+		}
+	}
+	return sum
+}
+
 // pairs ends the world and gives its entries, in the order of their open lines.
 func (w *world) pairs() []pair {
 	w.t.Helper()

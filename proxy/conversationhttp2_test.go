@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"net"
 	"strconv"
 	"strings"
 	"sync"
@@ -90,7 +89,7 @@ func TestConversationsFromHTTP2ToHTTP1(t *testing.T) {
 			}
 		}
 		running.Wait()
-		b.Close(net.ErrClosed)
+		b.Shutdown() // at once, though some is still on its way
 	}
 	entries := w.waitFor(len(plans))
 	for _, e := range entries {

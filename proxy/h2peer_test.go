@@ -105,14 +105,15 @@ func (p *h2peer) request() (id uint32, path string) {
 }
 
 // body reads a request's to its end; false: there is none.
-func (p *h2peer) body() bool {
+func (p *h2peer) body() (body string, whole bool) {
 	for {
 		switch f := p.next().(type) {
 		case nil:
-			return false
+			return body, false
 		case *http2.DataFrame:
+			body += string(f.Data())
 			if f.StreamEnded() {
-				return true
+				return body, true
 			}
 		}
 	}

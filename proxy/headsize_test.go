@@ -28,7 +28,7 @@ func TestTheSizeOfAHeadInHTTP2(t *testing.T) {
 	var up, down int64
 	addr := newH2Listener(w, func(p *h2peer) {
 		id, _ := p.request()
-		if !p.body() {
+		if _, whole := p.body(); !whole {
 			return
 		}
 		p.sendInParts(id, false, fields(":status", "103", "link", "</early>"))

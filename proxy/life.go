@@ -19,6 +19,7 @@ func (c *client) run() {
 	c.cancel(nil)
 	c.tcp.Close()
 	c.upsRun.Wait()
+	c.trunks.running.Wait()
 	c.p.remove(c)
 }
 

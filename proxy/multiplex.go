@@ -43,8 +43,8 @@ func (c *client) serveStreams() {
 	c.multiplex(conn)
 	err := conn.Serve()
 	c.broke(err)
-	c.cancel(errClientGone)
-	c.streams.Wait()
+	c.streams.Wait() // those that are all here go on
+	c.trunks.end()
 }
 
 // multiplex makes conn the connection that requests come on.

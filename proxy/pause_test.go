@@ -1,9 +1,13 @@
 package proxy
 
 import (
+	"bytes"
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"strings"
 	"testing"
 	"time"
@@ -189,4 +193,76 @@ func TestAnUploadThatIsTakenBehindItsAnswer(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What a browser had sent whole when it left with its answer goes on to the server.
+func TestAnUploadWhoseBrowserHasLeft(t *testing.T) {
+	const body = "what the browser has sent"
+	for _, to := range []string{"HTTP/1", "HTTP/2"} {
+		t.Run(to, func(t *testing.T) {
+			left := make(chan bool)
+			taken := make(chan string, 1)
+			var gateway string
+			w := newWorld(t, func(c *Config) {
+				if to == "HTTP/2" {
+					return
+				}
+				routed(&gateway)(c)
+				c.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+					conn, err := new(net.Dialer).DialContext(ctx, network, address)
+					return &slowUpload{conn, left}, err
+				}
+			})
+			addr := "127.0.0.1:443"
+			if to == "HTTP/2" {
+				addr = newH2Listener(w, func(p *h2peer) {
+					p.fr.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 0})
+					id, _ := p.request()
+					p.head(id, true, fields(":status", "200"))
+					<-left
+					p.fr.WriteWindowUpdate(id, uint32(len(body)))
+					got, _ := p.body()
+					taken <- got
+				})
+			} else {
+				gateway = w.origin(func(p *party) {
+					p.head()
+					p.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+					got, _ := io.ReadAll(io.LimitReader(p.br, int64(len(body))))
+					taken <- string(got)
+				})
+			}
+			session := w.secureFor(addr, "127.0.0.1", "h2").Conn.(*tls.Conn)
+			b := newH2Peer(t, session)
+			b.greet()
+			b.head(1, false, fields(":method", "POST", ":scheme", "https", ":authority", addr, ":path", "/", "content-length", fmt.Sprint(len(body))))
+			if f, isHead := b.next().(*http2.HeadersFrame); !isHead || !f.StreamEnded() {
+				t.Errorf("the browser got %v", f)
+			}
+			b.fr.WriteData(1, true, []byte(body))
+			session.CloseWrite()
+			for b.next() != nil {
+			}
+			close(left)
+			if got := <-taken; got != body {
+				t.Errorf("the server got %q", got)
+			}
+			if p := w.waitFor(1)[0]; p.end.Failed != nil || p.end.Response.Status != 200 || p.requestBody().Size != int64(len(body)) {
+				t.Errorf("%v, with a body of %+v", p, p.requestBody())
+			}
+		})
+	}
+}
+
+// A slowUpload takes what comes behind a head once the browser has left.
+type slowUpload struct {
+	net.Conn
+	left <-chan bool
+}
+
+func (c *slowUpload) Write(p []byte) (int, error) {
+	if !bytes.HasPrefix(p, []byte("POST ")) {
+		<-c.left
+	}
+	return c.Conn.Write(p)
 }

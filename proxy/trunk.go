@@ -21,6 +21,8 @@ type trunk struct {
 // trunks are a browser connection's. There is one at a time; those before it go on
 // until their exchanges have ended.
 type trunks struct {
+	running sync.WaitGroup
+
 	mu     sync.Mutex
 	last   *trunk  // nil: none was made yet, or it is not to be used any more
 	making *making // nil: none is being made
@@ -46,14 +48,12 @@ func newTrunk(l *link) *trunk {
 		Buffers:       &c.p.buffers,
 		Timeouts:      h2.Timeouts{Preface: c.p.Timeouts.TLS, Head: c.p.Timeouts.TLS, Write: c.p.Timeouts.Answer},
 	})
-	c.upsRun.Add(1)
-	go t.run()
+	c.trunks.running.Go(t.run)
 	return t
 }
 
 // run reads the connection until it ends.
 func (t *trunk) run() {
-	defer t.c.upsRun.Done()
 	defer t.unwatch()
 	defer t.c.offerAnyway()
 	defer t.lost()
@@ -125,9 +125,25 @@ func (ts *trunks) now() (t *trunk, m *making, ours bool) {
 func (ts *trunks) made(t *trunk) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
+	ts.leave()
 	ts.last = t
 	close(ts.making.done)
 	ts.making = nil
+}
+
+// leave has the last one end with its exchanges.
+func (ts *trunks) leave() {
+	if ts.last != nil {
+		ts.last.h2.Shutdown()
+	}
+}
+
+// end ends them, once what is on its way to their servers has gone out.
+func (ts *trunks) end() {
+	ts.mu.Lock()
+	ts.leave()
+	ts.mu.Unlock()
+	ts.running.Wait()
 }
 
 // newTrunkFor makes a connection for ex.

@@ -85,14 +85,8 @@ func TestARedirectToTheSitesOwnAddress(t *testing.T) {
 }
 
 func TestASiteThatDoesNotAnswer(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	gone := "http://" + l.Addr().String()
-	l.Close()
 	for name, c := range map[string]struct{ at, says string }{
-		"gone":     {gone, "connection refused"},
+		"gone":     {goneSite, "connection refused"},
 		"unknown":  {"http://nowhere.invalid", ""},
 		"silent":   {newRawSite(t, "").url, "EOF"},
 		"no HTTP":  {newRawSite(t, "SSH-2.0-x\r\n\r\n").url, "malformed HTTP response"},
@@ -288,12 +282,7 @@ func TestAnUploadThatIsRefused(t *testing.T) {
 		conn.Close()
 	}
 	// The same where nobody is there to read it.
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	l.Close()
-	w = newWorld(t, Config{}, usual, map[string]string{"notes": "http://" + l.Addr().String()})
+	w = newWorld(t, Config{}, usual, map[string]string{"notes": goneSite})
 	for range 20 {
 		conn := w.dial()
 		io.WriteString(conn, "POST /svc/notes/ HTTP/1.1\r\nHost: gateway.test\r\nContent-Length: 5\r\n\r\n12345GET /svc/notes/ HTTP/1.1\r\nHost: gateway.test\r\nConnection: close\r\n\r\n")

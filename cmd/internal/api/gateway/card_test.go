@@ -74,7 +74,7 @@ func TestASiteWhoseCardCantBeReadIsNoChild(t *testing.T) {
 	for i, at := range []string{
 		newCardSite(t, `{"name":"first","url":"/a"}`), status(500, "{}"), status(302, "{}"), status(401, "{}"), status(204, ""), silent,
 		newCardSite(t, ""), newCardSite(t, "<!doctype html>"), newCardSite(t, "[]"), newCardSite(t, "null"), newCardSite(t, `{"name":`), newCardSite(t, "{}{}"),
-		newCardSite(t, `{"name":"`+strings.Repeat("x", maxCard)+`"}`), newCardSite(t, strings.Repeat("[", 20_000)+strings.Repeat("]", 20_000)), "http://127.0.0.1:1",
+		newCardSite(t, `{"name":"`+strings.Repeat("x", maxCard)+`"}`), newCardSite(t, strings.Repeat("[", 20_000)+strings.Repeat("]", 20_000)), goneSite,
 		newCardSite(t, `{"name":"first","url":"/a"}`),
 	} {
 		sites = append(sites, Site{Name: fmt.Sprint("s", i), URL: mustParse(t, at)})

@@ -64,6 +64,9 @@ func withSite(t *testing.T, at string) *world {
 	return newWorld(t, Config{}, usual, map[string]string{"notes": at})
 }
 
+// goneSite is where nobody listens: no program is given that port by chance.
+const goneSite = "http://127.0.0.1:1"
+
 // newSite serves a site that has no card.
 func newSite(t *testing.T, h http.HandlerFunc) string {
 	t.Helper()
